@@ -1,7 +1,9 @@
 //! Approval requests and votes. A vote names the revision and the digest that the reviewer saw; a
 //! vote for any other revision is refused.
 
-use ade_core::approval::{Answer, ApprovalStatus};
+use std::collections::BTreeSet;
+
+use ade_core::approval::{Answer, ApprovalStatus, VoteMark};
 use ade_core::change::Digest;
 use ade_core::ids::{ApprovalId, TaskId, UserId};
 use ade_core::task::State;
@@ -122,6 +124,10 @@ pub struct Vote {
     /// The revision that the vote was first given on, if it was carried over because the effect is
     /// identical.
     pub carried_from: Option<u32>,
+    /// Reservations about the authority of the voter at the time of the vote.
+    #[serde(default)]
+    #[schema(value_type = BTreeSet<schema::VoteMark>)]
+    pub marks: BTreeSet<VoteMark>,
 }
 
 /// All approval requests and votes of a task.

@@ -152,6 +152,8 @@ codes! {
         "One of `may_answer` can decide, or delegate to you.";
     RoleTooNew = "role_too_new", 403, "Role held for too short a time", never,
         "Someone who has had the role for longer must decide.";
+    PasskeyTooNew = "passkey_too_new", 403, "Passkey enrolled too recently", never,
+        "Someone else must decide, or you do from `counts_from`.";
     PersonRequired = "person_required", 403, "Only people can do this", never,
         "Ask a person to do it.";
     Closed = "closed", 409, "Closed", never,

@@ -13,11 +13,15 @@ pub struct Invitation {
     /// The invited person.
     #[schema(value_type = schema::UserId)]
     pub user_id: UserId,
-    /// For `POST /v1/invitations/accept`. Absent if the same request was answered before.
+    /// For `POST /v1/invitations/accept`. Absent if it was sent by mail, or if the same request was
+    /// answered before.
     pub invitation: Option<String>,
-    /// The page of the dashboard on which the person accepts the invitation. Absent if the same
-    /// request was answered before.
+    /// The page of the dashboard on which the person accepts the invitation. Absent if it
+    /// was sent by mail, or if the same request was answered before.
     pub url: Option<String>,
+    /// The address to which the invitation was sent, where mail is configured.
+    #[serde(default)]
+    pub sent_to: Option<String>,
     #[schema(value_type = schema::Timestamp)]
     pub expires_at: Timestamp,
 }

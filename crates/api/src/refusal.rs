@@ -14,6 +14,7 @@ impl From<&Refusal> for Code {
             Refusal::SelfApproval(_) => Self::SelfApproval,
             Refusal::NotAsked { .. } => Self::NotAsked,
             Refusal::RoleTooNew(_) => Self::RoleTooNew,
+            Refusal::PasskeyTooNew { .. } => Self::PasskeyTooNew,
             Refusal::PersonRequired => Self::PersonRequired,
             Refusal::StaleRevision { .. } => Self::StaleRevision,
             Refusal::ReasonRequired => Self::ReasonRequired,

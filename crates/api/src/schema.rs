@@ -140,6 +140,7 @@ schemas! {
     DelegationKind = one_of([delegation::DelegationKind::Transfer,
         delegation::DelegationKind::Follow]);
     VoteAnswer = one_of([Answer::Approve, Answer::Reject, Answer::RequestChanges]);
+    VoteMark = one_of(approval::VoteMark::ALL);
     Kind = one_of([AuthorKind::User, AuthorKind::Agent]);
     Scope = one_of(access::Scope::ALL.map(access::Scope::as_str));
     StepUpPurpose = one_of(step_up::Purpose::ALL);

@@ -83,6 +83,20 @@ pub struct User {
     pub alias_ids: BTreeSet<UserId>,
     #[schema(value_type = schema::Timestamp)]
     pub created_at: Timestamp,
+    /// Set while no second admin has confirmed the person. Their votes are marked until then, and
+    /// they count as one person with the admin who invited them if the tenant was not in setup.
+    #[serde(default)]
+    pub unconfirmed: Option<UnconfirmedPerson>,
+}
+
+/// How a person joined whom no second admin has confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UnconfirmedPerson {
+    /// The admin who could read the invitation.
+    #[schema(value_type = schema::UserId)]
+    pub invited_by: UserId,
+    #[schema(value_type = schema::Timestamp)]
+    pub since: Timestamp,
 }
 
 /// The caller, and what the token allows.

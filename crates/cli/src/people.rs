@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look;
 use crate::output::Output;
-use crate::proposal::remark_open;
+use crate::proposal::{remark_open, report};
 use crate::text::{named, visible};
 
 /// The maximum length of a name in a table.
@@ -32,13 +32,21 @@ pub async fn users(command: &UsersCommand, cx: &Context) -> Result<Exit, Failure
                     Cell::new(output.name(&user.name, NAME_CHARS)),
                     Cell::new(roles(user)),
                     Cell::new(look::yes(user.active)),
+                    Cell::new(look::yes(user.unconfirmed.is_none())),
                     Cell::new(output.text(user.email.as_deref().unwrap_or_default(), NAME_CHARS)),
                 ]
             };
-            let head = ["ID", "NAME", "ROLES", "ACTIVE", "EMAIL"];
+            let head = ["ID", "NAME", "ROLES", "ACTIVE", "CONFIRMED", "EMAIL"];
             output.list(&found.items, &head, row, ("No users.", "ade whoami"))?;
             cx.more(found.has_more, limit.limit);
-            let kinds = ["user.create", "user.change", "user.roles", "user.alias", "user.passkeys"];
+            let kinds = [
+                "user.create",
+                "user.change",
+                "user.roles",
+                "user.alias",
+                "user.confirm",
+                "user.passkeys",
+            ];
             remark_open(&client, &kinds, cx).await;
         }
         UsersCommand::Get { id } => {
@@ -50,18 +58,42 @@ pub async fn users(command: &UsersCommand, cx: &Context) -> Result<Exit, Failure
                     ("active", look::yes(user.active).to_owned()),
                     ("email", visible(user.email.as_deref().unwrap_or_default())),
                     ("manager", user.manager_id.map(|one| one.to_string()).unwrap_or_default()),
+                    ("confirmed", confirmed(&user)),
                     ("identity", visible(&format!("{} at {}", user.subject, user.issuer))),
                 ];
                 cx.output.facts(&named(&user.name), &rows)
             })?;
         }
         UsersCommand::Invite { id } => invite(*id, cx).await?,
+        UsersCommand::Confirm { id } => {
+            let submitted = client.users().confirm(*id).await?;
+            return report(&submitted, cx, |user| {
+                let what = format!("Confirmed {}", named(&user.name));
+                cx.output.done(user, &what, "ade users list")?;
+                Ok(Exit::Done)
+            });
+        }
     }
     Ok(Exit::Done)
 }
 
+/// Says whether a second admin has confirmed the person.
+fn confirmed(user: &User) -> String {
+    match user.unconfirmed {
+        None => look::yes(true).to_owned(),
+        Some(unconfirmed) => {
+            format!("no: invited by {}; another admin confirms", unconfirmed.invited_by)
+        }
+    }
+}
+
 async fn invite(id: UserId, cx: &Context) -> Result<(), Failure> {
     let made = cx.client()?.users().invite(id).await?;
+    if let Some(address) = &made.sent_to {
+        let what = format!("Sent an invitation to {}", visible(address));
+        cx.output.done(&made, &what, &format!("ade users get {id}"))?;
+        return Ok(());
+    }
     cx.output.show(&made, || {
         let url = made.url.as_deref().unwrap_or("shown before, and not again");
         let rows = [
@@ -73,7 +105,7 @@ async fn invite(id: UserId, cx: &Context) -> Result<(), Failure> {
     let minutes = INVITATION_TTL.as_secs() / 60;
     let remark = format!(
         "! The link signs its holder in as this person. It works once, within {minutes} minutes, \
-         and is not shown again."
+         and is not shown again. Then another admin confirms them: ade users confirm {id}"
     );
     cx.output.remark(&cx.output.talk.yellow(&remark));
     Ok(())

@@ -52,7 +52,13 @@ impl Users<'_> {
         self.0.submit(Call::delete(format!("{}/passkeys", path(id)))).await
     }
 
-    /// Invites a person to sign in. Only this response contains the secret.
+    /// Confirms a person who joined by an invitation that its admin could read.
+    pub async fn confirm(self, id: UserId) -> Result<Submitted<User>, Error> {
+        self.0.submit(Call::post(format!("{}/confirm", path(id)))).await
+    }
+
+    /// Invites a person to sign in. Only this response contains the secret, unless it is sent by
+    /// mail.
     pub async fn invite(self, id: UserId) -> Result<Invitation, Error> {
         self.0.send(Call::post(format!("{}/invitations", path(id)))).await
     }

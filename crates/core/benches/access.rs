@@ -21,6 +21,7 @@ fn check(criterion: &mut Criterion) {
         active: true,
         manager: None,
         aliases: BTreeSet::new(),
+        is_unconfirmed: false,
     };
     let directory = Directory::new([person]);
     let task = Object::Task(TaskRelation {

@@ -173,6 +173,9 @@ pub struct Person {
     pub manager: Option<UserId>,
     /// Other accounts of the same human. Symmetric and transitive once in a [`Directory`].
     pub aliases: BTreeSet<UserId>,
+    /// The person joined by an invitation that its admin could read, and no second admin has
+    /// confirmed since that the account is theirs.
+    pub is_unconfirmed: bool,
 }
 
 impl Person {
@@ -265,6 +268,7 @@ mod tests {
             active: true,
             manager: None,
             aliases: aliases.iter().map(|alias| UserId::from_u128(*alias)).collect(),
+            is_unconfirmed: false,
         }
     }
 

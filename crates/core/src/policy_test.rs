@@ -86,6 +86,7 @@ impl Trial<'_> {
             token_issuers: BTreeSet::new(),
         };
         let situation = AssignmentInput {
+            role_age_min: None,
             subject: &case.subject,
             involved: Involved::of(&involvement, &self.directory),
             revision: 1,

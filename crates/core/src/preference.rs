@@ -70,16 +70,20 @@ pub enum AccountNotice {
     PasskeysReset,
     /// A change to the rules of the tenant was proposed that makes approvals easier.
     ChangeProposed,
+    /// The recipient is invited to join. The message contains the link, so it is sent by mail only.
+    Invited,
 }
 
 impl AccountNotice {
-    pub const ALL: [Self; 3] = [Self::PasskeyAdded, Self::PasskeysReset, Self::ChangeProposed];
+    pub const ALL: [Self; 4] =
+        [Self::PasskeyAdded, Self::PasskeysReset, Self::ChangeProposed, Self::Invited];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::PasskeyAdded => "passkey.added",
             Self::PasskeysReset => "passkey.reset",
             Self::ChangeProposed => "change.proposed",
+            Self::Invited => "user.invited",
         }
     }
 }

@@ -18,8 +18,8 @@ use crate::ids::{AgentId, DelegationId, ExecutionId, LeaseId, PolicyId, TaskId, 
 use crate::policy::{AuthorKind, AutoApprove, Document, Group, Policy, PolicyRef, Subject};
 use crate::risk::{Level, Score};
 use crate::task::{
-    AgentFacts, ApplyFacts, Blocked, Command, Content, Decision, Facts, Hold, LoadedGates, Refusal,
-    Task, decide,
+    AgentFacts, ApplyFacts, AuthorityAge, Blocked, Command, Content, Decision, Facts, Hold,
+    LoadedGates, Refusal, Task, decide,
 };
 use crate::time::Timestamp;
 use crate::timeouts::ApprovalTimeouts;
@@ -74,6 +74,7 @@ pub fn person(id: UserId, names: &[&str]) -> Person {
         active: true,
         manager: None,
         aliases: BTreeSet::new(),
+        is_unconfirmed: false,
     }
 }
 
@@ -174,6 +175,7 @@ pub struct World {
     pub hold_is_fenced: bool,
     pub lock_delay_is_over: bool,
     pub agent: AgentFacts,
+    pub authority: AuthorityAge,
 }
 
 impl World {
@@ -205,6 +207,7 @@ impl World {
             hold_is_fenced: true,
             lock_delay_is_over: true,
             agent: AgentFacts { is_active: true, is_capable: true },
+            authority: AuthorityAge::default(),
         }
     }
 
@@ -228,6 +231,7 @@ impl World {
             freezes: &self.freezes,
             resource_owners: &self.resource_owners,
             timeouts: ApprovalTimeouts::default(),
+            authority: self.authority,
             apply: ApplyFacts {
                 blocked: &self.blocked,
                 has_capacity: self.has_capacity,

@@ -59,6 +59,8 @@ pub enum Purpose {
     AddPasskey,
     RemovePasskey,
     ResetPasskeys,
+    /// Confirming a person who joined by an invitation that another admin could read.
+    ConfirmPerson,
     /// Creating a token of one's own that decides, operates or administers.
     CreateToken,
     /// Signing in a terminal.
@@ -66,7 +68,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Approve,
         Self::Override,
         Self::PublishPolicy,
@@ -75,6 +77,7 @@ impl Purpose {
         Self::AddPasskey,
         Self::RemovePasskey,
         Self::ResetPasskeys,
+        Self::ConfirmPerson,
         Self::CreateToken,
         Self::ApproveDevice,
     ];
@@ -89,6 +92,7 @@ impl Purpose {
             Self::AddPasskey => "add_passkey",
             Self::RemovePasskey => "remove_passkey",
             Self::ResetPasskeys => "reset_passkeys",
+            Self::ConfirmPerson => "confirm_person",
             Self::CreateToken => "create_token",
             Self::ApproveDevice => "approve_device",
         }
@@ -269,6 +273,10 @@ impl ConfirmationSubject {
         Self::one(Purpose::ResetPasskeys, &user, None)
     }
 
+    pub fn confirm_person(user: UserId) -> Self {
+        Self::one(Purpose::ConfirmPerson, &user, None)
+    }
+
     pub fn create_token(terms: &TokenTerms<'_>) -> Self {
         Self::of_action(Purpose::CreateToken, terms.things())
     }
@@ -282,6 +290,13 @@ impl ConfirmationSubject {
 
     fn one(purpose: Purpose, id: &impl ToString, digest: Option<Digest>) -> Self {
         Self::of_action(purpose, BTreeSet::from([thing(id, digest)]))
+    }
+
+    /// Returns whether a passkey that was enrolled after a reset must have a minimum age: the
+    /// subject is a task of high risk.
+    pub fn needs_tenured_passkey(&self) -> bool {
+        let is_of_task = matches!(self.purpose, Purpose::Approve | Purpose::Override);
+        is_of_task && self.occasion == Occasion::Action
     }
 
     /// Returns the code of the terminal that the subject is about, if it is about one.

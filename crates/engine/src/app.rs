@@ -2,6 +2,7 @@
 //! access rules, and bounded caches that are checked on each use. No other process depends on it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ade_core::access::{Access, AccessError};
 use ade_core::flag::Switches;
@@ -73,6 +74,9 @@ pub struct Parts {
     pub executors: Executors,
     pub risk: risk::RiskConfig,
     pub timeouts: Timeouts,
+    /// How old roles, and passkeys enrolled after a reset, must be to count for tasks of high and
+    /// critical risk.
+    pub authority_age: Duration,
     pub flags: Switches,
     pub locks: Option<LockService>,
     pub receipts: Option<Receipts>,
@@ -90,13 +94,14 @@ impl App {
     pub fn new(parts: Parts) -> Result<Arc<Self>, AccessError> {
         let Parts { pools, replica, pepper, limiter, executors, risk, timeouts, flags, .. } = parts;
         let Parts { locks, receipts, blobs, live, webhooks, sink, notify, providers, .. } = parts;
-        let Parts { passkeys, service, .. } = parts;
+        let Parts { passkeys, authority_age, service, .. } = parts;
+        let base = Base { timeouts, thresholds: risk.thresholds, authority_age, flags };
         Ok(Arc::new(Self {
             pools,
             replica,
             access: Access::new()?,
             limiter,
-            books: TenantConfigCache::new(Base { timeouts, thresholds: risk.thresholds, flags }),
+            books: TenantConfigCache::new(base),
             tokens: Tokens::default(),
             pepper,
             executors,

@@ -146,6 +146,10 @@ pub enum InvitationRefusal {
          their passkeys first if they have lost them"
     )]
     HasPasskey,
+    #[error(
+        "this person has no mail address, and invitations are sent by mail: set their address first"
+    )]
+    NoAddress,
     #[error("this person is signed in, and can add a passkey in that session")]
     SignedIn,
     /// The invitation is unknown, used, replaced or expired. The caller does not learn which.

@@ -226,6 +226,7 @@ fn build(
         passkeys: config.auth.passkeys(&config.notify.page)?,
         risk: config.defaults.risk(),
         timeouts: config.defaults.timeouts()?,
+        authority_age: config.auth.authority_age()?,
         flags: config.defaults.flags(),
         live,
         service: service.to_owned(),

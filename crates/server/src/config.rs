@@ -23,7 +23,9 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fmt, fs};
 
-use ade_core::limits::{DECIDE_WITHIN_MIN, PEPPER_MIN_BYTES, SESSION_TTL};
+use ade_core::limits::{
+    AUTHORITY_AGE_MAX, AUTHORITY_AGE_MIN, DECIDE_WITHIN_MIN, PEPPER_MIN_BYTES, SESSION_TTL,
+};
 use ade_core::passkey::NoParty;
 use ade_core::timeouts::TimeoutsError;
 use ade_engine::services::identity::ProviderError;
@@ -141,6 +143,11 @@ pub enum ConfigError {
         DECIDE_WITHIN_MIN.as_secs(), SESSION_TTL.as_secs()
     )]
     DecideWithin { seconds: u64 },
+    #[error(
+        "`auth.authority_age_s` must be {} to {}, not {seconds}",
+        AUTHORITY_AGE_MIN.as_secs(), AUTHORITY_AGE_MAX.as_secs()
+    )]
+    AuthorityAge { seconds: u64 },
     #[error("`{setting}` has {bytes} bytes: at least {PEPPER_MIN_BYTES} are required")]
     ShortPepper { setting: &'static str, bytes: usize },
     #[error("`auth.providers.{name}`: {source}")]

@@ -211,7 +211,7 @@ pub async fn votes(tx: &mut Tx, task: TaskId) -> Result<Vec<(VoteId, Vote)>, Sto
     let query = query!(
         r#"SELECT v.id, v.task_id, v.voter_id, v.answer, v.revision, v.digest, v.round,
                   array_to_string(v.places, ',') AS "places!", v.reason, v.at AS "at: PgTimestamp",
-                  v.effectual, v.carried_from,
+                  v.effectual, v.carried_from, array_to_string(v.marks, ',') AS "marks!",
                   EXISTS (SELECT FROM vote_withdrawal w
                            WHERE (w.tenant_id, w.task_id, w.vote_seq)
                                = (v.tenant_id, v.task_id, v.seq)) AS "withdrawn!"
@@ -234,6 +234,7 @@ pub async fn votes(tx: &mut Tx, task: TaskId) -> Result<Vec<(VoteId, Vote)>, Sto
             effectual: row.effectual,
             carried_from: row.carried_from,
             withdrawn: row.withdrawn,
+            marks: row.marks,
         };
         Ok((VoteId::from_uuid(row.id), vote.try_into()?))
     });

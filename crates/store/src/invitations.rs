@@ -17,6 +17,25 @@ pub struct NewInvitation {
     pub user: UserId,
     pub hash: Hash,
     pub expires_at: Timestamp,
+    pub invited_by: UserId,
+    /// Whether the admin could read the secret; otherwise it was sent to the person's address.
+    pub is_shown: bool,
+}
+
+/// An invitation that was accepted, as its admin created it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AcceptedInvitation {
+    /// `None` for an invitation of an earlier release.
+    pub invited_by: Option<UserId>,
+    pub is_shown: bool,
+}
+
+/// An invitation that can still be accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenInvitation {
+    pub key_id: String,
+    pub hash: Hash,
+    pub expires_at: Timestamp,
 }
 
 /// The invitation that a key id names. Its secret has yet to be compared with `hash`.
@@ -32,17 +51,21 @@ pub struct ResolvedInvitation {
 /// Stores an invitation and replaces an earlier one of the same person.
 pub async fn put(tx: &mut Tx, invitation: &NewInvitation) -> Result<(), StoreError> {
     let query = query!(
-        "INSERT INTO invitation (tenant_id, user_id, key_id, secret_hash, created_at, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6)
+        "INSERT INTO invitation (tenant_id, user_id, key_id, secret_hash, created_at, expires_at,
+             invited_by, is_shown)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
          ON CONFLICT ON CONSTRAINT invitation_pkey DO UPDATE
             SET key_id = excluded.key_id, secret_hash = excluded.secret_hash,
-                created_at = excluded.created_at, expires_at = excluded.expires_at",
+                created_at = excluded.created_at, expires_at = excluded.expires_at,
+                invited_by = excluded.invited_by, is_shown = excluded.is_shown",
         tx.tenant().uuid(),
         invitation.user.uuid(),
         invitation.key_id,
         invitation.hash.as_slice(),
         PgTimestamp(tx.now()) as _,
         PgTimestamp(invitation.expires_at) as _,
+        invitation.invited_by.uuid(),
+        invitation.is_shown,
     );
     tx.write(query).await?;
     Ok(())
@@ -61,12 +84,7 @@ pub async fn resolve(pool: &Pool, key_id: &str) -> Result<Option<ResolvedInvitat
     .await?;
     connection.give_back();
     let Some(row) = row else { return Ok(None) };
-    let hash = Hash::try_from(row.secret_hash).map_err(|bytes| RowError {
-        table: "invitation",
-        column: "secret_hash",
-        row: key_id.to_owned(),
-        why: format!("{} bytes", bytes.len()),
-    })?;
+    let hash = hash_of(key_id, row.secret_hash)?;
     Ok(Some(ResolvedInvitation {
         tenant: TenantId::from_uuid(row.tenant_id),
         user: UserId::from_uuid(row.user_id),
@@ -75,14 +93,42 @@ pub async fn resolve(pool: &Pool, key_id: &str) -> Result<Option<ResolvedInvitat
     }))
 }
 
-/// Deletes an invitation that has not expired. Of several transactions that try at the same time,
-/// one gets `true`.
-pub async fn take(tx: &mut Tx, key_id: &str) -> Result<bool, StoreError> {
+/// Returns the invitation of a person that has not expired.
+pub async fn open(tx: &mut Tx, user: UserId) -> Result<Option<OpenInvitation>, StoreError> {
     let query = query!(
-        "DELETE FROM invitation WHERE tenant_id = $1 AND key_id = $2 AND expires_at > $3",
+        r#"SELECT key_id, secret_hash, expires_at AS "expires_at: PgTimestamp"
+             FROM invitation WHERE tenant_id = $1 AND user_id = $2 AND expires_at > $3"#,
+        tx.tenant().uuid(),
+        user.uuid(),
+        PgTimestamp(tx.now()) as _,
+    );
+    let Some(row) = tx.fetch(query).await?.pop() else { return Ok(None) };
+    let hash = hash_of(&row.key_id, row.secret_hash)?;
+    Ok(Some(OpenInvitation { key_id: row.key_id, hash, expires_at: row.expires_at.0 }))
+}
+
+/// Deletes an invitation that has not expired. Of several transactions that try at the same time,
+/// one gets it.
+pub async fn take(tx: &mut Tx, key_id: &str) -> Result<Option<AcceptedInvitation>, StoreError> {
+    let query = query!(
+        r#"DELETE FROM invitation WHERE tenant_id = $1 AND key_id = $2 AND expires_at > $3
+        RETURNING invited_by, is_shown AS "is_shown!""#,
         tx.tenant().uuid(),
         key_id,
         PgTimestamp(tx.now()) as _,
     );
-    Ok(tx.write_if_left(query).await? > 0)
+    let taken = tx.fetch(query).await?.pop();
+    Ok(taken.map(|row| AcceptedInvitation {
+        invited_by: row.invited_by.map(UserId::from_uuid),
+        is_shown: row.is_shown,
+    }))
+}
+
+fn hash_of(key_id: &str, bytes: Vec<u8>) -> Result<Hash, RowError> {
+    Hash::try_from(bytes).map_err(|bytes| RowError {
+        table: "invitation",
+        column: "secret_hash",
+        row: key_id.to_owned(),
+        why: format!("{} bytes", bytes.len()),
+    })
 }

@@ -22,6 +22,9 @@ pub struct Passkey {
     pub counter: u32,
     pub created_at: Timestamp,
     pub last_used_at: Option<Timestamp>,
+    /// When the passkey begins to count for tasks of high and critical risk, if it was enrolled
+    /// after a reset; `None` if it always counted.
+    pub counts_from: Option<Timestamp>,
 }
 
 /// A pending registration of a passkey.
@@ -46,6 +49,7 @@ struct PasskeyRow {
     counter: i64,
     created_at: PgTimestamp,
     last_used_at: Option<PgTimestamp>,
+    counts_from: Option<PgTimestamp>,
 }
 
 impl TryFrom<PasskeyRow> for Passkey {
@@ -69,6 +73,7 @@ impl TryFrom<PasskeyRow> for Passkey {
             counter,
             created_at: row.created_at.0,
             last_used_at: row.last_used_at.map(|at| at.0),
+            counts_from: row.counts_from.map(|at| at.0),
         })
     }
 }
@@ -79,7 +84,8 @@ pub async fn list(tx: &mut Tx, user: UserId) -> Result<Vec<Passkey>, StoreError>
         PasskeyRow,
         r#"SELECT id, user_id, name, credential, algorithm, public_key, counter,
                   created_at AS "created_at: PgTimestamp",
-                  last_used_at AS "last_used_at: PgTimestamp"
+                  last_used_at AS "last_used_at: PgTimestamp",
+                  counts_from AS "counts_from: PgTimestamp"
              FROM passkey WHERE tenant_id = $1 AND user_id = $2 AND removed_at IS NULL
             ORDER BY created_at, id"#,
         tx.tenant().uuid(),
@@ -159,8 +165,8 @@ pub async fn take_offer(
 pub async fn insert(tx: &mut Tx, passkey: &Passkey) -> Result<(), StoreError> {
     let query = query!(
         "INSERT INTO passkey (tenant_id, id, user_id, name, credential, algorithm, public_key,
-             counter, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+             counter, created_at, counts_from)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         tx.tenant().uuid(),
         passkey.id.uuid(),
         passkey.user.uuid(),
@@ -170,6 +176,7 @@ pub async fn insert(tx: &mut Tx, passkey: &Passkey) -> Result<(), StoreError> {
         passkey.public_key.as_slice(),
         i64::from(passkey.counter),
         PgTimestamp(passkey.created_at) as _,
+        passkey.counts_from.map(PgTimestamp) as _,
     );
     tx.write(query).await?;
     Ok(())

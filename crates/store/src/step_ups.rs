@@ -178,10 +178,21 @@ pub async fn give(
     tx.write_one(&id, query).await
 }
 
+/// A confirmation that no decision has used yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusedStepUp {
+    pub id: StepUpId,
+    pub word: Word,
+    /// When the passkey begins to count for tasks of high and critical risk, if it was enrolled
+    /// after a reset.
+    pub counts_from: Option<Timestamp>,
+}
+
 /// Returns the unused confirmations of one person, of passkeys that they still have, latest first.
-pub async fn unused(tx: &mut Tx, user: UserId) -> Result<Vec<(StepUpId, Word)>, StoreError> {
+pub async fn unused(tx: &mut Tx, user: UserId) -> Result<Vec<UnusedStepUp>, StoreError> {
     let query = query!(
-        r#"SELECT s.id, s.key_id, s.subject, s.given_at AS "given_at!: PgTimestamp"
+        r#"SELECT s.id, s.key_id, s.subject, s.given_at AS "given_at!: PgTimestamp",
+                  p.counts_from AS "counts_from: PgTimestamp"
              FROM step_up s JOIN passkey p ON p.tenant_id = s.tenant_id AND p.id = s.passkey_id
             WHERE s.tenant_id = $1 AND s.user_id = $2 AND s.used_at IS NULL
               AND s.given_at IS NOT NULL AND p.removed_at IS NULL
@@ -192,7 +203,8 @@ pub async fn unused(tx: &mut Tx, user: UserId) -> Result<Vec<(StepUpId, Word)>, 
     let rows = tx.fetch(query).await?.into_iter().map(|row| {
         let id = StepUpId::from_uuid(row.id);
         let subject = Digest::from_bytes(hash(id, "subject", row.subject)?);
-        Ok((id, Word { subject, by: user, key_id: row.key_id, given_at: row.given_at.0 }))
+        let word = Word { subject, by: user, key_id: row.key_id, given_at: row.given_at.0 };
+        Ok(UnusedStepUp { id, word, counts_from: row.counts_from.map(|at| at.0) })
     });
     Ok(rows.collect::<Result<Vec<_>, RowError>>()?)
 }

@@ -13,6 +13,7 @@ use ade_core::freeze::{Freeze, FreezeExtent};
 use ade_core::ids::{AgentId, DelegationId, FreezeId, TenantId, UserId};
 use ade_core::policy::{Pattern, Policy};
 use ade_core::risk::{self, Thresholds};
+use ade_core::task::AuthorityAge;
 use ade_core::time::Timestamp;
 use ade_core::timeouts::Timeouts;
 use serde::Deserialize;
@@ -37,6 +38,8 @@ pub struct TenantConfig {
     pub tenant: TenantIdentity,
     /// Whether the tenant is in setup: its rules change without a second admin.
     pub is_in_setup: bool,
+    /// How old roles must be to count for tasks of high and critical risk.
+    pub authority: AuthorityAge,
     /// The version; zero until the first person is created.
     pub version: i64,
     pub directory: Directory,
@@ -74,6 +77,9 @@ impl TenantConfig {
 pub struct Base {
     pub timeouts: Timeouts,
     pub thresholds: Thresholds,
+    /// How old roles, and passkeys enrolled after a reset, must be to count for tasks of high and
+    /// critical risk.
+    pub authority_age: Duration,
     pub flags: Switches,
 }
 
@@ -119,6 +125,7 @@ pub async fn load(tx: &mut Tx, base: Base) -> Result<TenantConfig, StoreError> {
             has_several_tenants() AS "has_several!",
             (SELECT coalesce(json_agg(json_build_object('id', u.id, 'name', u.name,
                         'active', u.active, 'manager', u.manager_id,
+                        'is_unconfirmed', u.unconfirmed_since IS NOT NULL,
                         'roles', coalesce(r.roles, '{}'),
                         'aliases', coalesce(a.aliases, '{}'))), '[]')
                FROM app_user u
@@ -191,6 +198,7 @@ struct PersonRow {
     id: Uuid,
     name: String,
     active: bool,
+    is_unconfirmed: bool,
     manager: Option<Uuid>,
     /// The roles, each with the time at which it was granted.
     roles: BTreeMap<String, i64>,
@@ -248,9 +256,13 @@ fn bound(tenant: TenantId, pages: Pages, base: Base) -> Result<TenantConfig, Row
     let risk = pages.risk.map(|document| settings::read(document.0)).transpose()?;
     let thresholds = risk.as_ref().map(|rules| rules.settings().thresholds);
     let tenant = TenantIdentity { id: tenant, name, is_only: !pages.has_several };
+    let is_in_setup = pages.is_in_setup.unwrap_or_default();
+    let authority =
+        AuthorityAge { min: base.authority_age, installation: base.thresholds, is_in_setup };
     let mut config = TenantConfig {
         tenant,
-        is_in_setup: pages.is_in_setup.unwrap_or_default(),
+        is_in_setup,
+        authority,
         version: pages.version,
         directory: Directory::new(people.into_iter().map(Person::from)),
         names,
@@ -299,6 +311,7 @@ impl From<PersonRow> for Person {
             active: row.active,
             manager: row.manager.map(UserId::from_uuid),
             aliases: row.aliases.into_iter().map(UserId::from_uuid).collect(),
+            is_unconfirmed: row.is_unconfirmed,
         }
     }
 }

@@ -26,6 +26,17 @@ pub struct User {
     /// transitively.
     pub aliases: BTreeSet<UserId>,
     pub created_at: Timestamp,
+    /// Set while no second admin has confirmed the person.
+    pub unconfirmed: Option<Unconfirmed>,
+    pub passkeys_reset_at: Option<Timestamp>,
+}
+
+/// How a person joined whom no second admin has confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unconfirmed {
+    /// The admin who could read the invitation.
+    pub invited_by: UserId,
+    pub since: Timestamp,
 }
 
 /// The fields of a person that an admin can change.
@@ -55,6 +66,9 @@ struct UserRow {
     manager_id: Option<Uuid>,
     active: bool,
     created_at: PgTimestamp,
+    invited_by: Option<Uuid>,
+    unconfirmed_since: Option<PgTimestamp>,
+    passkeys_reset_at: Option<PgTimestamp>,
     roles: Vec<String>,
     aliases: Vec<Uuid>,
 }
@@ -75,6 +89,11 @@ impl From<UserRow> for User {
             roles: row.roles.into_iter().map(Role::new).collect(),
             aliases: row.aliases.into_iter().map(UserId::from_uuid).collect(),
             created_at: row.created_at.0,
+            unconfirmed: row.invited_by.zip(row.unconfirmed_since).map(|(by, since)| Unconfirmed {
+                invited_by: UserId::from_uuid(by),
+                since: since.0,
+            }),
+            passkeys_reset_at: row.passkeys_reset_at.map(|at| at.0),
         }
     }
 }
@@ -128,7 +147,9 @@ async fn within(tx: &mut Tx, first: Uuid, last: Uuid, limit: u32) -> Result<Vec<
     let query = query_as!(
         UserRow,
         r#"SELECT u.id, u.issuer, u.subject, u.name, u.email, u.manager_id, u.active,
-                  u.created_at AS "created_at: PgTimestamp",
+                  u.created_at AS "created_at: PgTimestamp", u.invited_by,
+                  u.unconfirmed_since AS "unconfirmed_since: PgTimestamp",
+                  u.passkeys_reset_at AS "passkeys_reset_at: PgTimestamp",
                   array(SELECT r.role FROM user_role r
                          WHERE (r.tenant_id, r.user_id) = (u.tenant_id, u.id)) AS "roles!",
                   array(SELECT a.alias_id FROM user_alias a
@@ -198,11 +219,63 @@ pub async fn with_email(tx: &mut Tx, email: &str) -> Result<Vec<UserId>, StoreEr
 /// Links two accounts and returns whether the link is new.
 pub async fn add_alias(tx: &mut Tx, id: UserId, alias: UserId) -> Result<bool, StoreError> {
     let query = query!(
-        "INSERT INTO user_alias (tenant_id, user_id, alias_id) VALUES ($1, $2, $3)
-         ON CONFLICT ON CONSTRAINT user_alias_pkey DO NOTHING",
+        "INSERT INTO user_alias AS known (tenant_id, user_id, alias_id) VALUES ($1, $2, $3)
+         ON CONFLICT ON CONSTRAINT user_alias_pkey DO UPDATE SET until_confirmed = false
+          WHERE known.until_confirmed",
         tx.tenant().uuid(),
         id.uuid(),
         alias.uuid(),
     );
     Ok(tx.write_if_left(query).await? > 0)
+}
+
+/// Records that a person joined by an invitation that this admin could read. If `is_linked`, both
+/// accounts count as one person until another admin has confirmed the new one.
+pub async fn mark_unconfirmed(
+    tx: &mut Tx,
+    id: UserId,
+    invited_by: UserId,
+    is_linked: bool,
+) -> Result<(), StoreError> {
+    let query = query!(
+        "WITH earlier AS (
+             DELETE FROM user_alias
+              WHERE tenant_id = $1 AND user_id = $2 AND until_confirmed AND alias_id <> $3),
+         link AS (
+             INSERT INTO user_alias (tenant_id, user_id, alias_id, until_confirmed)
+             SELECT $1, $2, $3, true WHERE $5
+             ON CONFLICT ON CONSTRAINT user_alias_pkey DO NOTHING)
+         UPDATE app_user SET invited_by = $3, unconfirmed_since = $4
+          WHERE tenant_id = $1 AND id = $2",
+        tx.tenant().uuid(),
+        id.uuid(),
+        invited_by.uuid(),
+        PgTimestamp(tx.now()) as _,
+        is_linked,
+    );
+    tx.write_one(&id, query).await
+}
+
+/// Records that another admin has confirmed the person, and ends the link to the inviting admin.
+pub async fn confirm(tx: &mut Tx, id: UserId) -> Result<(), StoreError> {
+    let query = query!(
+        "WITH link AS (
+             DELETE FROM user_alias WHERE tenant_id = $1 AND user_id = $2 AND until_confirmed)
+         UPDATE app_user SET invited_by = NULL, unconfirmed_since = NULL
+          WHERE tenant_id = $1 AND id = $2 AND unconfirmed_since IS NOT NULL",
+        tx.tenant().uuid(),
+        id.uuid(),
+    );
+    tx.write_one(&id, query).await
+}
+
+/// Records that the passkeys of a person were reset.
+pub async fn note_passkey_reset(tx: &mut Tx, id: UserId) -> Result<(), StoreError> {
+    let query = query!(
+        "UPDATE app_user SET passkeys_reset_at = $3 WHERE tenant_id = $1 AND id = $2",
+        tx.tenant().uuid(),
+        id.uuid(),
+        PgTimestamp(tx.now()) as _,
+    );
+    tx.write_one(&id, query).await
 }

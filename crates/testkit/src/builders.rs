@@ -60,6 +60,7 @@ pub fn person(id: UserId) -> PersonBuilder {
             active: true,
             manager: None,
             aliases: [].into(),
+            is_unconfirmed: false,
         },
     }
 }

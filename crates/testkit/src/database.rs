@@ -106,6 +106,13 @@ impl Database {
         or_fail(asked.map_err(|error| Failure::new("number", error)))
     }
 
+    /// Runs a query as the owner and returns its only text.
+    pub async fn text(&self, sql: &str) -> String {
+        let mut owner = self.connect().await;
+        let asked = sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut owner).await;
+        or_fail(asked.map_err(|error| Failure::new("text", error)))
+    }
+
     /// Stops the clock that every process reads at the given time. This works because the owner of
     /// the database may replace the function that returns the time.
     pub async fn stop_clock(&self, micros: i64) {

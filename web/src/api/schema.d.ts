@@ -2581,6 +2581,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/{id}/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirm a person who joined by an invitation
+         * @description For people whose invitation was shown to the admin who created it. Until another admin confirms
+         *     them with a passkey, their votes are marked, and outside of setup they count as one person with
+         *     that admin. If that admin or the person asks, the change waits for another admin.
+         */
+        post: operations["users_confirm"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{id}/invitations": {
         parameters: {
             query?: never;
@@ -2593,8 +2615,9 @@ export interface paths {
         /**
          * Invite a person to sign in
          * @description For people without an identity provider. The invitation is valid for 15 minutes and can be
-         *     accepted once; a new invitation replaces the earlier one. People who have a passkey or are
-         *     signed in cannot be invited.
+         *     accepted once; a new invitation replaces the earlier one. Where mail is configured, it is sent to
+         *     the person's address and not shown. Elsewhere another admin should confirm the person afterwards
+         *     (`POST /v1/users/{id}/confirm`). People who have a passkey or are signed in cannot be invited.
          */
         post: operations["invitations_create"];
         delete?: never;
@@ -3176,7 +3199,7 @@ export interface components {
             wait?: components["schemas"]["Seconds"] | null;
         };
         /** @enum {string} */
-        Code: "malformed_request" | "malformed_body" | "invalid_query" | "invalid_page_token" | "unauthenticated" | "insufficient_scope" | "not_allowed" | "not_found" | "method_not_allowed" | "request_timeout" | "body_too_large" | "unsupported_media_type" | "invalid_body" | "invalid_policy" | "rate_limited" | "too_many_listeners" | "origin_refused" | "cross_site" | "authorization_pending" | "slow_down" | "expired_token" | "access_denied" | "not_invitable" | "invitation_not_valid" | "feature_off" | "version_mismatch" | "precondition_required" | "idempotency_key_reused" | "idempotency_in_flight" | "conflict" | "step_up_required" | "sign_in_too_old" | "passkey_refused" | "passkeys_off" | "wrong_state" | "already_exists" | "self_approval" | "not_asked" | "role_too_new" | "person_required" | "closed" | "too_many_tokens" | "too_many" | "batch_refused" | "stale_revision" | "reason_required" | "reason_too_long" | "ticket_required" | "nothing_changed" | "pins_missing" | "auto_approval_refused" | "nothing_to_withdraw" | "delegation_forbidden" | "delegate_not_allowed" | "delegation_fault" | "no_open_request" | "nothing_to_reassign" | "no_step_left" | "not_due" | "basis_stands" | "basis_lost" | "frozen" | "lock_held" | "deadlock_detected" | "lock_queue_full" | "too_many_locks" | "lease_held_too_long" | "lock_self_conflict" | "lock_already_waiting" | "lease_reused" | "process_expired" | "locks_uncertain" | "locks_unavailable" | "receipts_unavailable" | "log_unavailable" | "effect_drifted" | "no_capacity" | "lease_lost" | "already_begun" | "not_begun" | "abort_requested" | "not_drifted" | "holder_may_live" | "attempts_exhausted" | "override_open" | "override_not_asked" | "override_lapsed" | "extension_out_of_range" | "same_admin" | "internal" | "outcome_unknown" | "timed_out" | "busy" | "overloaded" | "database_unavailable" | "preview_unavailable" | "audit_unavailable" | "draining";
+        Code: "malformed_request" | "malformed_body" | "invalid_query" | "invalid_page_token" | "unauthenticated" | "insufficient_scope" | "not_allowed" | "not_found" | "method_not_allowed" | "request_timeout" | "body_too_large" | "unsupported_media_type" | "invalid_body" | "invalid_policy" | "rate_limited" | "too_many_listeners" | "origin_refused" | "cross_site" | "authorization_pending" | "slow_down" | "expired_token" | "access_denied" | "not_invitable" | "invitation_not_valid" | "feature_off" | "version_mismatch" | "precondition_required" | "idempotency_key_reused" | "idempotency_in_flight" | "conflict" | "step_up_required" | "sign_in_too_old" | "passkey_refused" | "passkeys_off" | "wrong_state" | "already_exists" | "self_approval" | "not_asked" | "role_too_new" | "passkey_too_new" | "person_required" | "closed" | "too_many_tokens" | "too_many" | "batch_refused" | "stale_revision" | "reason_required" | "reason_too_long" | "ticket_required" | "nothing_changed" | "pins_missing" | "auto_approval_refused" | "nothing_to_withdraw" | "delegation_forbidden" | "delegate_not_allowed" | "delegation_fault" | "no_open_request" | "nothing_to_reassign" | "no_step_left" | "not_due" | "basis_stands" | "basis_lost" | "frozen" | "lock_held" | "deadlock_detected" | "lock_queue_full" | "too_many_locks" | "lease_held_too_long" | "lock_self_conflict" | "lock_already_waiting" | "lease_reused" | "process_expired" | "locks_uncertain" | "locks_unavailable" | "receipts_unavailable" | "log_unavailable" | "effect_drifted" | "no_capacity" | "lease_lost" | "already_begun" | "not_begun" | "abort_requested" | "not_drifted" | "holder_may_live" | "attempts_exhausted" | "override_open" | "override_not_asked" | "override_lapsed" | "extension_out_of_range" | "same_admin" | "internal" | "outcome_unknown" | "timed_out" | "busy" | "overloaded" | "database_unavailable" | "preview_unavailable" | "audit_unavailable" | "draining";
         Comment: {
             at: components["schemas"]["Timestamp"];
             /** @description Who wrote the comment: `kind` is `user`, `agent` or `system`. */
@@ -3894,11 +3917,16 @@ export interface components {
         /** @description A single-use invitation. Its secret is in the response that created it, and in no other. */
         Invitation: {
             expires_at: components["schemas"]["Timestamp"];
-            /** @description For `POST /v1/invitations/accept`. Absent if the same request was answered before. */
-            invitation?: string | null;
             /**
-             * @description The page of the dashboard on which the person accepts the invitation. Absent if the same
-             *     request was answered before.
+             * @description For `POST /v1/invitations/accept`. Absent if it was sent by mail, or if the same request was
+             *     answered before.
+             */
+            invitation?: string | null;
+            /** @description The address to which the invitation was sent, where mail is configured. */
+            sent_to?: string | null;
+            /**
+             * @description The page of the dashboard on which the person accepts the invitation. Absent if it
+             *     was sent by mail, or if the same request was answered before.
              */
             url?: string | null;
             /** @description The invited person. */
@@ -4809,6 +4837,7 @@ export interface components {
                 name: string;
                 roles: string[];
                 subject: string;
+                unconfirmed?: components["schemas"]["UnconfirmedPerson"] | null;
             }[];
             /** @description Send it as `page_token` to get the next page; absent on the last page. */
             next_page_token?: string | null;
@@ -5506,7 +5535,7 @@ export interface components {
         /** @example stp_01k9xq3vb8f2n4s6t7w8y9z0ab */
         StepUpId: string;
         /** @enum {string} */
-        StepUpPurpose: "approve" | "override" | "publish_policy" | "publish_change" | "break_lock" | "add_passkey" | "remove_passkey" | "reset_passkeys" | "create_token" | "approve_device";
+        StepUpPurpose: "approve" | "override" | "publish_policy" | "publish_change" | "break_lock" | "add_passkey" | "remove_passkey" | "reset_passkeys" | "confirm_person" | "create_token" | "approve_device";
         /** @description A challenge for one of your passkeys. */
         StepUpQuestion: {
             expires_at: components["schemas"]["Timestamp"];
@@ -5702,6 +5731,12 @@ export interface components {
         };
         /** @description A resource that a task touches: its name, or an object with the lock mode. */
         TouchedResourceInput: components["schemas"]["ResourceName"] | components["schemas"]["TouchedResource"];
+        /** @description How a person joined whom no second admin has confirmed. */
+        UnconfirmedPerson: {
+            /** @description The admin who could read the invitation. */
+            invited_by: components["schemas"]["UserId"];
+            since: components["schemas"]["Timestamp"];
+        };
         User: {
             active: boolean;
             alias_ids: components["schemas"]["UserId"][];
@@ -5713,6 +5748,7 @@ export interface components {
             name: string;
             roles: string[];
             subject: string;
+            unconfirmed?: components["schemas"]["UnconfirmedPerson"] | null;
         };
         /** @description Omitted fields stay unchanged. */
         UserChange: {
@@ -5735,6 +5771,8 @@ export interface components {
             carried_from?: number | null;
             counted: boolean;
             digest: components["schemas"]["Digest"];
+            /** @description Reservations about the authority of the voter at the time of the vote. */
+            marks?: components["schemas"]["VoteMark"][];
             reason?: string | null;
             /** Format: int32 */
             revision: number;
@@ -5755,6 +5793,8 @@ export interface components {
             state: components["schemas"]["State"];
             task: components["schemas"]["TaskSummary"];
         };
+        /** @enum {string} */
+        VoteMark: "unconfirmed" | "new_role" | "new_passkey";
         /** @example 55s */
         Wait: string;
         WantedLock: {
@@ -13096,6 +13136,61 @@ export interface operations {
             503: components["responses"]["OutcomeUnknownOrTimedOutOrBusyOrOverloadedOrDatabaseUnavailableOrPreviewUnavailableOrAuditUnavailable"];
         };
     };
+    users_confirm: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Up to 256 visible ASCII characters; a repeated request with the same key and body gets the
+                 *     same response.
+                 */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: components["schemas"]["UserId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The person */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description It waits for a second admin */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
+                };
+            };
+            400: components["responses"]["MalformedRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrNotAllowed"];
+            404: components["responses"]["NotFound"];
+            /** @description `closed`: The person needs no confirmation */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["InvalidBodyOrIdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["OutcomeUnknownOrTimedOutOrBusyOrOverloadedOrDatabaseUnavailableOrPreviewUnavailableOrAuditUnavailable"];
+        };
+    };
     invitations_create: {
         parameters: {
             query?: never;
@@ -13113,7 +13208,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The invitation, shown once */
+            /** @description The invitation, shown once or sent by mail */
             201: {
                 headers: {
                     [name: string]: unknown;

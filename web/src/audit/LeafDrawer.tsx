@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { MARKS } from '@/review/marks';
 import { exactTime } from '@/time/clock';
 import { Dialog } from '@/ui/Dialog';
 import { Fact } from '@/ui/Fact';
@@ -41,6 +42,7 @@ export function LeafDrawer({ entry, nameOf, onClose }: Props) {
   };
   if (isNo) facts.push(['Result', 'Refused: nothing was done']);
   if (entry.leaf.setup) facts.push(['Setup', 'In setup: no second admin was needed']);
+  for (const mark of entry.leaf.marks ?? []) facts.push(['Reservation', MARKS[mark]]);
   add('When', when, when && exactTime(when));
   add('Who', who?.user ?? who?.agent ?? who?.worker);
   add('For', who?.on_behalf_of, <Named text={nameOf(who?.on_behalf_of ?? '')} />);

@@ -1,5 +1,6 @@
 // Describes an audit entry as a sentence. Pure; also used on the review page.
 import type { Schemas } from '@/api/client';
+import type { VoteMark } from '@/review/marks';
 
 interface Credential {
   readonly kind: 'session' | 'token' | 'invitation';
@@ -12,6 +13,8 @@ export interface Leaf {
   readonly kind?: 'change' | 'refusal' | 'disclosure';
   /** Whether the tenant was in setup, so that the change needed no second admin. */
   readonly setup?: boolean;
+  /** Reservations about the authority of the voter. */
+  readonly marks?: readonly VoteMark[];
   readonly who?: {
     readonly kind?: string;
     readonly user?: string;
@@ -157,6 +160,7 @@ const VERBS: Record<string, readonly [past: string, base: string, rest: string]>
   'user.add_alias': ['linked', 'link', 'another account to {}'],
   'user.administer': ['administered', 'administer', 'people and tokens'],
   'user.change': ['changed', 'change', '{}'],
+  'user.confirm': ['confirmed', 'confirm', '{}'],
   'user.create': ['added', 'add', '{}'],
   'user.set_roles': ['set', 'set', 'the roles of {}'],
   'webhook.administer': ['administered', 'administer', 'webhooks'],

@@ -25,6 +25,7 @@ const WORDS: Record<Subject['purpose'], { title: string; button: string }> = {
   add_passkey: { title: 'Confirm with an existing passkey', button: 'Use passkey' },
   remove_passkey: { title: 'Confirm removing the passkey', button: 'Remove with passkey' },
   reset_passkeys: { title: 'Confirm resetting passkeys', button: 'Reset with passkey' },
+  confirm_person: { title: 'Confirm the person', button: 'Confirm with passkey' },
   create_token: { title: 'Confirm the new token', button: 'Create with passkey' },
   approve_device: { title: 'Confirm the sign-in of a terminal', button: 'Authorize with passkey' },
 };

@@ -8,6 +8,7 @@ import { classes } from '@/ui/classes';
 import { Named } from '@/ui/Named';
 import { Ago } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
+import { MARKS } from './marks';
 import { type Sign, type Voter, voters } from './quorum';
 
 type NameOf = (id: string) => string;
@@ -74,6 +75,11 @@ function VoterRow({ voter, nameOf, isMe }: { voter: Voter; nameOf: NameOf; isMe:
           {isMe ? 'You' : <Named text={nameOf(voter.user)} />}
         </span>{' '}
         <span className="text-meta text-ink-2">{voterWords(voter, nameOf)}</span>
+        {voter.marks?.map((mark) => (
+          <span key={mark} className="block text-meta text-high" data-mark={mark}>
+            ! {MARKS[mark]}
+          </span>
+        ))}
         {voter.reason && (
           <span className="block text-meta text-ink-2 wrap-anywhere">
             “<Untrusted text={voter.reason} />”

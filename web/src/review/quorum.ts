@@ -10,6 +10,7 @@ export interface Voter {
   readonly at: string | undefined;
   readonly revision: number | undefined;
   readonly carriedFrom: number | undefined;
+  readonly marks: Vote['marks'];
   readonly reason: string | undefined;
   /** Users for whom the vote counts, including the voter if they are a reviewer themselves. */
   readonly forUsers: readonly string[];
@@ -26,6 +27,7 @@ function voterOf(vote: Vote, digest: string): Voter {
     at: vote.at,
     revision: vote.revision,
     carriedFrom: vote.carried_from ?? undefined,
+    marks: vote.marks,
     reason: vote.reason ?? undefined,
     forUsers: [],
   };
@@ -51,6 +53,7 @@ export function voters(
         at: undefined,
         revision: undefined,
         carriedFrom: undefined,
+        marks: [],
         reason: undefined,
         forUsers,
       }),

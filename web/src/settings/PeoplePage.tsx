@@ -80,15 +80,50 @@ function Invite({ user }: { user: User }) {
         {invite.isPending ? 'Inviting…' : 'Invite'}
       </Button>
       <Refusal error={invite.error} />
+      {made?.sent_to && (
+        <p className="w-full pb-1 text-meta text-ink-2">
+          Sent to <Untrusted text={made.sent_to} />. The link works once, and expires in{' '}
+          <Due at={made.expires_at} />.
+        </p>
+      )}
       {made?.url && (
         <div className="w-full space-y-2 pb-1">
           <Secret title={`Invitation for ${user.name}, shown once`} value={made.url} />
           <p className="text-meta text-ink-2">
             Send the link only to {user.name}: it signs its holder in as them. It works once, and
-            expires in <Due at={made.expires_at} />.
+            expires in <Due at={made.expires_at} />. Then another admin confirms {user.name} here.
           </p>
         </div>
       )}
+    </>
+  );
+}
+
+/** Until another admin confirms the person, their votes are marked. */
+function NotConfirmed({ user }: { user: User }) {
+  const bar = useAdminBar();
+  const confirm = useSend({
+    send: (id: string, key) =>
+      unwrap(
+        api.POST('/v1/users/{id}/confirm', {
+          params: { path: { id }, header: { 'Idempotency-Key': key } },
+        }),
+      ),
+    touches: 'users',
+  });
+  return (
+    <>
+      <Chip tone="warn" sign="!" value="unconfirmed">
+        Not confirmed
+      </Chip>
+      <Button size="small" disabledReason={bar ?? confirm.bar} onClick={() => confirm.go(user.id)}>
+        {confirm.isPending ? 'Confirming…' : 'Confirm person'}
+      </Button>
+      <p className="w-full text-meta text-ink-2">
+        Joined with a link that an admin could read. Votes are marked until another admin confirms
+        this person.
+      </p>
+      <Refusal error={confirm.error} />
     </>
   );
 }
@@ -120,6 +155,7 @@ function One({ user }: { user: User }) {
           Deactivated
         </Chip>
       )}
+      {user.unconfirmed && <NotConfirmed user={user} />}
       <Button
         size="small"
         disabledReason={bar}

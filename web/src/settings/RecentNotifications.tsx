@@ -23,6 +23,7 @@ const LABELS: Record<string, string> = {
   'override.review_overdue': 'Override review overdue',
   'passkey.added': 'A passkey was added to your account',
   'change.proposed': 'A change to the rules was proposed',
+  'user.invited': 'You were invited',
   'passkey.reset': 'The passkeys of your account were removed',
 };
 

@@ -169,8 +169,17 @@ pub enum UsersCommand {
     /// Invite a person without an identity provider to sign in
     ///
     /// The link is valid for 15 minutes and works once: it signs the person in, and they add a
-    /// passkey. A new invitation replaces the earlier one.
+    /// passkey. A new invitation replaces the earlier one. Where mail is configured, the link is
+    /// sent to the person's address and not shown.
     Invite {
+        #[arg(value_name = "USER")]
+        id: UserId,
+    },
+    /// Confirm a person who joined by a link that another admin could read
+    ///
+    /// Until then, their votes are marked. If you created the invitation, another admin must
+    /// publish the change.
+    Confirm {
         #[arg(value_name = "USER")]
         id: UserId,
     },

@@ -116,21 +116,27 @@ pub async fn approvals(client: &Client, id: TaskRef, cx: &Context) -> Ended {
         let votes = all.votes.iter().map(|vote| {
             let counts = if vote.withdrawn { "withdrawn" } else { look::yes(vote.counted) };
             let reason = vote.reason.as_deref().unwrap_or_default();
+            let marks: Vec<String> = vote.marks.iter().map(word).collect();
             vec![
                 Cell::new(vote.voter_id),
                 Cell::new(word(&vote.answer)),
                 Cell::new(vote.revision),
                 Cell::new(counts),
+                output.cell(&marks.join(", "), marked(&marks)),
                 Cell::new(output.when(vote.at)),
                 Cell::new(output.text(reason, REASON_CHARS)),
             ]
         });
         out.push('\n');
-        let head = ["VOTER", "VOTE", "REV", "COUNTS", "WHEN", "REASON"];
+        let head = ["VOTER", "VOTE", "REV", "COUNTS", "MARKS", "WHEN", "REASON"];
         out.push_str(&output.table(&head, votes.collect()));
         out
     })?;
     Ok(Exit::Done)
+}
+
+fn marked(marks: &[String]) -> Tone {
+    if marks.is_empty() { Tone::Plain } else { Tone::Bad }
 }
 
 fn late(is_overdue: bool) -> Tone {

@@ -263,6 +263,7 @@ async fn people_and_things(client: &Client) {
     refused(users.set_roles(id, &Roles { roles: BTreeSet::new() }).await);
     refused(users.add_alias(id, &Alias { alias_id: id }).await);
     refused(users.reset_passkeys(id).await);
+    refused(users.confirm(id).await);
     refused(users.invite(id).await);
     refused(users.group_roles(&page()).await);
     let groups = GroupRoles { issuer: "x".to_owned(), groups: BTreeMap::new() };

@@ -44,6 +44,7 @@ fn directory(numbers: impl IntoIterator<Item = u128>) -> Directory {
         active: true,
         manager: None,
         aliases: BTreeSet::new(),
+        is_unconfirmed: false,
     }))
 }
 

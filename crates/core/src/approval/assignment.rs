@@ -29,6 +29,8 @@ pub struct AssignmentInput<'a> {
     pub approvals: &'a [Approval],
     pub directory: &'a Directory,
     pub delegations: &'a [Delegation],
+    /// The age that roles must have for the risk of the task, whatever the policies require.
+    pub role_age_min: Option<Duration>,
     pub now: Timestamp,
 }
 
@@ -196,7 +198,7 @@ impl AssignmentInput<'_> {
             .iter()
             .map(|group| requirement.widened_by(group, self.escalated_to).collect())
             .collect();
-        let tenure = Tenure::of(requirement, self.now);
+        let tenure = Tenure::of(requirement, self.role_age_min, self.now);
         let mut approvers = Vec::new();
         for person in self.directory.people() {
             let conflict = self.conflict(person.id);

@@ -154,6 +154,35 @@ pub struct Vote {
     pub withdrawn: bool,
     /// The revision it was first given on, if it was carried over with an identical effect.
     pub carried_from: Option<u32>,
+    /// What a reader should know about the voter's authority at the time of the vote.
+    pub marks: BTreeSet<VoteMark>,
+}
+
+/// A reservation about the authority behind a vote that counts nevertheless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VoteMark {
+    /// No second admin has confirmed the person, who joined by an invitation that its admin could
+    /// read.
+    Unconfirmed,
+    /// Every role of the person was too new for a task of this risk; it counted because the tenant
+    /// was in setup.
+    NewRole,
+    /// The passkey was enrolled after a reset and too new for a task of this risk; it counted
+    /// because the tenant was in setup.
+    NewPasskey,
+}
+
+impl VoteMark {
+    pub const ALL: [Self; 3] = [Self::Unconfirmed, Self::NewRole, Self::NewPasskey];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unconfirmed => "unconfirmed",
+            Self::NewRole => "new_role",
+            Self::NewPasskey => "new_passkey",
+        }
+    }
 }
 
 /// The revision and digest that the caller had on screen when deciding.

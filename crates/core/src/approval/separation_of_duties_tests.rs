@@ -18,6 +18,7 @@ fn person(number: u128, aliases: &[u128]) -> Person {
         active: true,
         manager: None,
         aliases: aliases.iter().map(|alias| user(*alias)).collect(),
+        is_unconfirmed: false,
     }
 }
 

@@ -36,8 +36,13 @@ impl fmt::Display for TooNew {
 }
 
 impl Tenure {
-    pub fn of(requirement: &Requirement, now: Timestamp) -> Self {
-        Self { min: requirement.role_age_min, now }
+    /// Combines the age that the policies require with the one that the risk of the task requires.
+    pub fn of(requirement: &Requirement, of_risk: Option<Duration>, now: Timestamp) -> Self {
+        Self { min: requirement.role_age_min.max(of_risk), now }
+    }
+
+    pub fn of_risk(min: Option<Duration>, now: Timestamp) -> Self {
+        Self { min, now }
     }
 
     /// Returns whether a person has this role and has held it for long enough.

@@ -2,14 +2,18 @@
 //! unknown.
 
 use super::*;
+use crate::approval::VoteMark;
 use crate::approval::delegation::DelegationKind;
 use crate::ids::UserId;
 use crate::policy::Document;
+use crate::risk::{Level, Score, Thresholds};
 use crate::samples::{
-    ADMIN, ALICE, BOB, CAROL, World, agent, at, delegation, group, hours, person, policy, two_dbas,
-    user, worker, yes,
+    ADMIN, ALICE, BOB, CAROL, SECOND_ADMIN, World, agent, at, delegation, group, hours, person,
+    policy, seen, two_dbas, user, worker, yes,
 };
-use crate::task::{BasisLost, GateName, Refusal, State, Task, explain};
+use crate::task::{
+    AuthorityAge, BasisLost, Command, Content, GateName, Refusal, State, Task, explain,
+};
 use proptest::prelude::*;
 
 const DAY: i64 = 86_400;
@@ -139,6 +143,128 @@ fn explain_names_people_whose_role_is_too_new() {
     let explained = explain(&task, &world.gates(), &world.facts(&actor), at(DAY));
     let excluded = explained.assignment.groups[0][0].excluded[&CAROL].to_string();
     assert!(excluded.ends_with("it is unknown since when it has been held"), "{excluded}");
+}
+
+/// Roles must be a day old for tasks of high risk, whatever the policies require.
+fn aged(is_in_setup: bool) -> World {
+    let authority =
+        AuthorityAge { min: hours(24), installation: Thresholds::default(), is_in_setup };
+    World { authority, ..World::new([two_dbas()]) }
+}
+
+fn of_level(level: Level, task: Task) -> Task {
+    Task { content: Content { level, ..task.content }, ..task }
+}
+
+#[test]
+fn new_role_counts_below_high_risk_only() {
+    let mut world = aged(false);
+    give(&mut world, ALICE, "dba", DAY);
+    for (level, counts) in
+        [(Level::Low, true), (Level::Medium, true), (Level::High, false), (Level::Critical, false)]
+    {
+        let task = of_level(level, world.reviewing(at(DAY + 1)));
+        let decided = world.decide(&task, &user(ALICE), &yes(&task), at(DAY + 2));
+        assert_eq!(decided.is_ok(), counts, "{level:?}: {decided:?}");
+        if !counts {
+            assert_eq!(decided, Err(Refusal::RoleTooNew(too_new(Some(at(DAY * 2))))));
+        }
+        assert!(world.decide(&task, &user(ALICE), &yes(&task), at(DAY * 2)).is_ok());
+    }
+}
+
+#[test]
+fn new_role_is_judged_by_the_installation_thresholds_too() {
+    let mut world = aged(false);
+    give(&mut world, ALICE, "dba", DAY);
+    let mut task = of_level(Level::Low, world.reviewing(at(DAY + 1)));
+    task.content.subject.risk = Score::new(100);
+    let refused = world.decide(&task, &user(ALICE), &yes(&task), at(DAY + 2));
+    assert_eq!(refused, Err(Refusal::RoleTooNew(too_new(Some(at(DAY * 2))))));
+}
+
+#[test]
+fn new_role_in_setup_counts_and_marks_the_vote() {
+    let mut world = aged(true);
+    give(&mut world, ALICE, "dba", DAY);
+    world.edit(BOB, |person| person.is_unconfirmed = true);
+    for (voter, level, marks) in [
+        (ALICE, Level::High, vec![VoteMark::NewRole]),
+        (ALICE, Level::Medium, vec![]),
+        (BOB, Level::Medium, vec![VoteMark::Unconfirmed]),
+        (BOB, Level::Critical, vec![VoteMark::Unconfirmed]),
+    ] {
+        let task = of_level(level, world.reviewing(at(DAY + 1)));
+        let decision = world.decide(&task, &user(voter), &yes(&task), at(DAY + 2)).unwrap();
+        assert_eq!(decision.marks().into_iter().collect::<Vec<_>>(), marks, "{voter} {level:?}");
+    }
+}
+
+#[test]
+fn role_that_was_too_new_to_be_asked_votes_later() {
+    let mut world = aged(false);
+    give(&mut world, ALICE, "dba", DAY);
+    let task = of_level(Level::High, world.submitted(at(DAY + 1)));
+    let task = world.step(&task, &worker(), &Command::OpenReview, at(DAY + 1));
+    assert_eq!(asked(&task), [BOB]);
+    let early = world.decide(&task, &user(ALICE), &yes(&task), at(DAY * 2 - 1));
+    assert_eq!(early, Err(Refusal::RoleTooNew(too_new(Some(at(DAY * 2))))));
+    let task = world.step(&task, &user(ALICE), &yes(&task), at(DAY * 2));
+    assert_eq!(world.step(&task, &user(BOB), &yes(&task), at(DAY * 2)).state, State::Approved);
+    // A role that was granted after the review began is no reason to be asked.
+    let mut world = aged(false);
+    let task = of_level(Level::High, world.reviewing(at(DAY)));
+    give(&mut world, ADMIN, "dba", DAY + 1);
+    let refused = world.decide(&task, &user(ADMIN), &yes(&task), at(DAY * 3));
+    assert!(matches!(refused, Err(Refusal::Denied(_))), "{refused:?}");
+}
+
+#[test]
+fn permit_for_high_risk_needs_old_roles() {
+    let mut world = aged(false);
+    let task = of_level(Level::High, world.approved(at(DAY)));
+    let start = world.start();
+    assert!(world.decide(&task, &agent(), &start, at(DAY + 1)).is_ok());
+    give(&mut world, ALICE, "dba", DAY);
+    let refused = world.decide(&task, &agent(), &start, at(DAY + 1));
+    assert_eq!(refused, Err(Refusal::BasisLost(BasisLost::QuorumShort { missing: 1 })));
+}
+
+#[test]
+fn override_of_high_risk_needs_old_admin_roles() {
+    let mut world = aged(false);
+    let task = of_level(Level::High, world.reviewing(at(DAY)));
+    let ask = Command::Override { ticket: "INC-1".to_owned(), reason: "outage".to_owned() };
+    let asked = world.step(&task, &user(ADMIN), &ask, at(DAY));
+    let confirm = Command::ConfirmOverride { seen: seen(&asked) };
+    let is_possible =
+        |world: &World, now| world.decide(&asked, &user(SECOND_ADMIN), &confirm, now).map(|_| ());
+    assert_eq!(is_possible(&world, at(DAY + 1)), Ok(()));
+    let too_new =
+        |from| TooNew { role: Role::new(Role::ADMIN), min: hours(24), counts_from: Some(at(from)) };
+    give(&mut world, SECOND_ADMIN, "admin", 10);
+    let refusal = Refusal::RoleTooNew(too_new(DAY + 10));
+    assert_eq!(is_possible(&world, at(DAY + 1)), Err(refusal));
+    assert_eq!(is_possible(&world, at(DAY + 10)), Ok(()));
+    give(&mut world, ADMIN, "admin", 20);
+    let gone = Refusal::BasisLost(BasisLost::OverrideAdminGone);
+    assert_eq!(is_possible(&world, at(DAY + 10)), Err(gone), "the requesting admin");
+    let refused = world.decide(&task, &user(ADMIN), &ask, at(DAY));
+    assert_eq!(refused, Err(Refusal::RoleTooNew(too_new(DAY + 20))));
+}
+
+#[test]
+fn passkey_after_a_reset_waits_except_in_setup() {
+    let judge = |is_in_setup, from: Option<i64>, now| {
+        aged(is_in_setup).authority.judge_passkey(from.map(at), at(now))
+    };
+    assert_eq!(judge(false, None, 0), Ok(None), "it was not enrolled after a reset");
+    let refusal = Refusal::PasskeyTooNew { counts_from: at(DAY) };
+    assert_eq!(judge(false, Some(DAY), DAY - 1), Err(refusal));
+    assert_eq!(judge(true, Some(DAY), DAY - 1), Ok(Some(VoteMark::NewPasskey)));
+    for is_in_setup in [false, true] {
+        assert_eq!(judge(is_in_setup, Some(DAY), DAY), Ok(None));
+    }
 }
 
 proptest! {

@@ -2,6 +2,7 @@
 //! present, absent values as null, and a format number that allows later additions. Parsing accepts
 //! exactly these bytes.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -9,6 +10,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::actor::{Actor, Credential};
+use crate::approval::VoteMark;
 use crate::change::Digest;
 use crate::ids::{AgentId, TenantId, UserId};
 use crate::limits::{AUDIT_LEAF_MAX_BYTES, AUDIT_TEXT_MAX_BYTES, REASON_MAX_BYTES};
@@ -30,6 +32,8 @@ pub struct AuditEntry {
     pub assertion: Option<Digest>,
     /// Whether the tenant was in setup, so that the change needed no second admin.
     pub setup: bool,
+    /// Reservations about the authority of the voter, if the entry records a vote.
+    pub marks: BTreeSet<VoteMark>,
 }
 
 /// The format number; the type admits no other value.
@@ -226,7 +230,14 @@ impl AuditEntry {
             why,
             assertion: None,
             setup: false,
+            marks: BTreeSet::new(),
         }
+    }
+
+    /// Adds the marks of the recorded vote.
+    #[must_use]
+    pub fn with_marks(self, marks: BTreeSet<VoteMark>) -> Self {
+        Self { marks, ..self }
     }
 
     /// Marks a change to the rules that took effect without a second admin.

@@ -63,7 +63,7 @@ fn example() -> AuditEntry {
 const EXAMPLE: &str = concat!(
     r#"{"assertion":"#,
     r#""sha256:52b4f4e0325cdfd80581fef0f07f71803b8be1461fc0a84fdb43d47fe451b2b1","#,
-    r#""format":2,"kind":"change","setup":false,"#,
+    r#""format":2,"kind":"change","marks":[],"setup":false,"#,
     r#""tenant":"ten_00000000000000000000000001","#,
     r#""what":{"action":"task.submit","#,
     r#""digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","#,
@@ -85,7 +85,7 @@ fn audit_entry_bytes_are_pinned() {
     assert_eq!(std::str::from_utf8(&bytes).unwrap(), EXAMPLE);
     assert_eq!(
         leaf_hash(&bytes).to_string(),
-        "sha256:90e3b9c9b7a5aed8afb689b13c1bc16f30f702a4430625d182028bfebb267ae4"
+        "sha256:9992b689a3f763ba08427d107ff4f5208e8f6b0250b63532df4cf3a3e872ebba"
     );
     let mut read = AuditEntry::parse(EXAMPLE.as_bytes()).unwrap();
     assert_eq!(read.place.origin(), None, "the bytes contain no address");
@@ -151,7 +151,7 @@ fn audit_entry_kinds_have_their_names() {
     ] {
         let leaf = AuditEntry { kind, ..example() };
         let text = String::from_utf8(leaf.to_bytes().unwrap()).unwrap();
-        assert!(text.contains(&format!(r#""kind":"{word}","setup""#)), "{text}");
+        assert!(text.contains(&format!(r#""kind":"{word}","marks""#)), "{text}");
     }
 }
 

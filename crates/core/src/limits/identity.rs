@@ -88,6 +88,11 @@ pub const INVITATION_TTL: Duration = Duration::from_mins(15);
 pub const PASSKEY_ANSWER_TTL: Duration = Duration::from_mins(5);
 /// The shortest configurable time in which a person may decide after a sign-in without a passkey.
 pub const DECIDE_WITHIN_MIN: Duration = Duration::from_mins(1);
+/// The shortest configurable age from which roles, and passkeys enrolled after a reset, count for
+/// tasks of high and critical risk.
+pub const AUTHORITY_AGE_MIN: Duration = Duration::from_hours(1);
+/// The longest such age: longer ones would leave a team without reviewers.
+pub const AUTHORITY_AGE_MAX: Duration = Duration::from_hours(30 * 24);
 /// How long a passkey confirmation is valid.
 pub const STEP_UP_MAX_AGE: Duration = Duration::from_mins(5);
 /// Enough for a phone, a laptop and several security keys.

@@ -150,6 +150,7 @@ fn person(reader: &mut Reader, spot: Spot, unless_given: UserId) -> Option<(Stri
         active: true,
         manager: None,
         aliases: BTreeSet::new(),
+        is_unconfirmed: false,
     };
     Some((name, person))
 }

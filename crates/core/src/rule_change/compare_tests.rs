@@ -86,6 +86,7 @@ fn person(id: u128, roles: &[&str]) -> Person {
         active: true,
         manager: None,
         aliases: BTreeSet::new(),
+        is_unconfirmed: false,
     }
 }
 

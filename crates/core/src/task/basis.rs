@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Agreement, BasisLost, Facts, Task, TaskRules};
 use crate::actor::Role;
 use crate::approval::escalation;
+use crate::approval::tenure::Tenure;
 use crate::ids::UserId;
 use crate::policy::{AutoApproval, PolicyRef};
 use crate::time::Timestamp;
@@ -56,8 +57,11 @@ fn auto_clause(
     if now < until { Ok(until) } else { Err(BasisLost::RunOut { until }) }
 }
 
-pub(super) fn is_admin(id: UserId, facts: &Facts<'_>) -> bool {
-    facts.directory.is_active(id) && facts.directory.has_role(id, Role::ADMIN)
+/// Returns whether a person is an active admin whose role is old enough for the risk of the task.
+pub(super) fn is_admin(task: &Task, id: UserId, facts: &Facts<'_>, now: Timestamp) -> bool {
+    let tenure = Tenure::of_risk(facts.authority.required(&task.content), now);
+    let person = facts.directory.person(id);
+    person.is_some_and(|person| person.active && tenure.counts(person, Role::ADMIN))
 }
 
 fn overridden(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestamp, BasisLost> {
@@ -67,7 +71,8 @@ fn overridden(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Timestam
         return Err(BasisLost::NotOverridden);
     }
     let is_one_human = facts.directory.same_human(glass.asked_by, confirmed.by);
-    if !is_admin(glass.asked_by, facts) || !is_admin(confirmed.by, facts) || is_one_human {
+    let is_backed = |id| is_admin(task, id, facts, now);
+    if !is_backed(glass.asked_by) || !is_backed(confirmed.by) || is_one_human {
         return Err(BasisLost::OverrideAdminGone);
     }
     let until = confirmed.until;

@@ -10,6 +10,7 @@ use super::{
     basis, content,
 };
 use crate::actor::Role;
+use crate::approval::tenure::Tenure;
 use crate::approval::{ApprovalStatus, Seen};
 use crate::event::EventKind;
 use crate::ids::UserId;
@@ -24,6 +25,7 @@ pub fn ask(
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
     let asked_by = facts.person()?;
+    require_tenure(task, asked_by, facts, now)?;
     if ticket.trim().is_empty() {
         return Err(Refusal::TicketRequired);
     }
@@ -56,6 +58,7 @@ pub fn confirm(
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
     let by = facts.person()?;
+    require_tenure(task, by, facts, now)?;
     content::require_current(task, seen)?;
     let glass = task
         .break_glass
@@ -68,7 +71,7 @@ pub fn confirm(
     if facts.directory.same_human(by, glass.asked_by) {
         return Err(Refusal::SameAdmin { asked_by: glass.asked_by });
     }
-    if !basis::is_admin(glass.asked_by, facts) {
+    if !basis::is_admin(task, glass.asked_by, facts, now) {
         return Err(Refusal::BasisLost(BasisLost::OverrideAdminGone));
     }
     // The requesting admin may be the author; the second admin must be a different person.
@@ -91,6 +94,21 @@ pub fn confirm(
         .write(notice(task, facts))
         .tell(EventKind::OverrideConfirmed)
         .tell(EventKind::TaskApproved))
+}
+
+/// Refuses an admin whose role is too new for the risk of the task.
+fn require_tenure(
+    task: &Task,
+    admin: UserId,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    let tenure = Tenure::of_risk(facts.authority.required(&task.content), now);
+    let person = facts.directory.person(admin);
+    match person.and_then(|person| tenure.too_new(person, &Role::new(Role::ADMIN))) {
+        Some(too_new) => Err(Refusal::RoleTooNew(too_new)),
+        None => Ok(()),
+    }
 }
 
 pub fn lapse(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {

@@ -24,7 +24,8 @@ pub fn decide(
 ) -> Result<Decision, Refusal> {
     let kind = command.kind();
     require_move(task, kind)?;
-    permit(task, kind, facts)
+    let is_asked = voting::is_asked(task, command, facts, now);
+    permit(task, kind, facts, is_asked)
         .map_err(|refusal| explain_role_age(task, command, refusal, facts, now))?;
     transition(task, command, facts, now)
 }
@@ -46,7 +47,7 @@ fn explain_role_age(
 
 /// Decides the creation of a task; `draft` is the task to be created.
 pub fn create(draft: &Task, facts: &Facts<'_>) -> Result<Decision, Refusal> {
-    permit(draft, CommandKind::Create, facts)?;
+    permit(draft, CommandKind::Create, facts, false)?;
     Ok(Decision {
         from: None,
         to: To::State(State::Draft),
@@ -73,12 +74,17 @@ fn require_move(task: &Task, command: CommandKind) -> Result<(), Refusal> {
 }
 
 /// Checks the permission of the actor, given its relation to this task.
-fn permit(task: &Task, command: CommandKind, facts: &Facts<'_>) -> Result<(), Refusal> {
+fn permit(
+    task: &Task,
+    command: CommandKind,
+    facts: &Facts<'_>,
+    is_asked: bool,
+) -> Result<(), Refusal> {
     let human = facts.actor.human();
     let object = if command == CommandKind::Create {
         Object::Tenant
     } else {
-        Object::Task(relation(task, facts))
+        Object::Task(relation(task, facts, is_asked))
     };
     let is_agent_active = facts.agent.is_active;
     let question =
@@ -94,7 +100,7 @@ fn permit(task: &Task, command: CommandKind, facts: &Facts<'_>) -> Result<(), Re
     })
 }
 
-fn relation(task: &Task, facts: &Facts<'_>) -> TaskRelation {
+fn relation(task: &Task, facts: &Facts<'_>, is_asked: bool) -> TaskRelation {
     let directory = facts.directory;
     let human = facts.actor.human();
     let is_human = |other: UserId| human.is_some_and(|id| directory.same_human(id, other));
@@ -107,7 +113,7 @@ fn relation(task: &Task, facts: &Facts<'_>) -> TaskRelation {
     TaskRelation {
         is_author: person.is_some() && is_author,
         is_own_agent: agent.is_some() && (is_author || agent == task.involvement.agent),
-        is_assigned: person.is_some_and(|id| voting::was_asked(task, id)),
+        is_assigned: is_asked,
         is_voter: person.is_some_and(|id| task.votes.iter().any(|vote| vote.voter == id)),
         is_separated: person.is_some_and(|id| facts.conflict(task, id).is_some()),
         is_executor: agent.is_some() && facts.agent.is_capable,

@@ -8,7 +8,7 @@ use super::moves::To;
 use super::{Basis, BreakGlass, Confirmation, Execution, State, Task, TaskDecision};
 use crate::actor::Role;
 use crate::approval::assignment::{ReviewRequest, Shortage};
-use crate::approval::{ApprovalStatus, Vote};
+use crate::approval::{ApprovalStatus, Vote, VoteMark};
 use crate::event::EventKind;
 use crate::ids::UserId;
 use crate::policy::PolicyRef;
@@ -122,6 +122,26 @@ impl Decision {
     pub(super) fn write(mut self, write: Write) -> Self {
         self.writes.push(write);
         self
+    }
+
+    /// Adds a mark to the vote that the decision records, if there is one.
+    #[must_use]
+    pub fn with_mark(mut self, mark: Option<VoteMark>) -> Self {
+        for write in &mut self.writes {
+            if let Write::Record(vote) = write {
+                vote.marks.extend(mark);
+            }
+        }
+        self
+    }
+
+    /// Returns the marks of the vote that the decision records.
+    pub fn marks(&self) -> BTreeSet<VoteMark> {
+        let votes = self.writes.iter().filter_map(|write| match write {
+            Write::Record(vote) => Some(&vote.marks),
+            _ => None,
+        });
+        votes.flatten().copied().collect()
     }
 
     pub(super) fn tell(mut self, event: EventKind) -> Self {

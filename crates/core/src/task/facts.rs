@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Blocked, DecisionOutcome, Refusal, Task, TaskDecision};
+use super::{AuthorityAge, Blocked, DecisionOutcome, Refusal, Task, TaskDecision};
 use crate::access::Access;
 use crate::actor::{Actor, Directory};
 use crate::approval::assignment::{Assignment, AssignmentInput};
@@ -30,6 +30,7 @@ pub struct Facts<'a> {
     pub freezes: &'a [Freeze],
     pub resource_owners: &'a BTreeSet<UserId>,
     pub timeouts: ApprovalTimeouts,
+    pub authority: AuthorityAge,
     pub apply: ApplyFacts<'a>,
 }
 
@@ -124,6 +125,7 @@ impl<'a> Facts<'a> {
             approvals: &task.approvals,
             directory: self.directory,
             delegations: self.delegations,
+            role_age_min: self.authority.required(&task.content),
             now,
         }
     }

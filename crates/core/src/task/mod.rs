@@ -3,6 +3,7 @@
 
 mod agreement;
 mod apply;
+mod authority;
 mod basis;
 mod blocked;
 mod break_glass;
@@ -28,6 +29,7 @@ mod voting;
 mod warnings;
 
 pub use agreement::Agreement;
+pub use authority::AuthorityAge;
 pub use basis::Basis;
 pub use blocked::{Blocked, Holder};
 pub use claimability::{Claimant, ClaimedTask, blocked_claim, may_get_permit, retry_after};

@@ -44,6 +44,11 @@ pub enum Refusal {
     NotAsked { may_answer: Vec<UserId> },
     #[error("you cannot decide this task yet: {0}")]
     RoleTooNew(TooNew),
+    #[error(
+        "your passkey was enrolled after a reset and counts for tasks of high risk from \
+             {counts_from}"
+    )]
+    PasskeyTooNew { counts_from: Timestamp },
     #[error("only a person can do this")]
     PersonRequired,
     #[error(

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 
 use super::decision::{Decision, Write};
 use super::{
-    Agreement, Basis, DecisionOutcome, Facts, Refusal, State, Task, TaskRules, To, content,
+    Agreement, AuthorityAge, Basis, Command, DecisionOutcome, Facts, Refusal, State, Task,
+    TaskRules, To, content,
 };
 use crate::approval::assignment::ReviewRequest;
 use crate::approval::delegation::DelegationError;
-use crate::approval::{Answer, Approval, ApprovalStatus, Route, Seen, Slot, Vote};
+use crate::approval::{Answer, Approval, ApprovalStatus, Route, Seen, Slot, Vote, VoteMark};
 use crate::event::EventKind;
 use crate::ids::UserId;
 use crate::limits::DELEGATION_DEPTH_MAX;
@@ -32,7 +33,8 @@ pub fn vote(
         Some(too_new) => Refusal::RoleTooNew(too_new.clone()),
         None => Refusal::NotAsked { may_answer: may_answer(&requests) },
     })?;
-    let vote = Vote { places, ..ballot(task, voter, answer, reason, now) };
+    let marks = marks_of(task, voter, &rules, facts, now);
+    let vote = Vote { places, marks, ..ballot(task, voter, answer, reason, now) };
     let agreement = Agreement::with(task, &seating, Some(&vote), now);
     let decision = match answer {
         Answer::Approve => agree(task, voter, &agreement),
@@ -135,7 +137,45 @@ fn ballot(task: &Task, voter: UserId, answer: Answer, reason: Option<&str>, at: 
         effectual: true,
         withdrawn: false,
         carried_from: None,
+        marks: BTreeSet::new(),
     }
+}
+
+/// Returns what a reader should know about the authority of the voter. A role is too new if the
+/// voter would have no slot outside of setup.
+fn marks_of(
+    task: &Task,
+    voter: UserId,
+    rules: &TaskRules,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> BTreeSet<VoteMark> {
+    let person = facts.directory.person(voter);
+    let unconfirmed = person.is_some_and(|person| person.is_unconfirmed);
+    let is_new = facts.authority.is_in_setup && {
+        let authority = AuthorityAge { is_in_setup: false, ..facts.authority };
+        let outside = Facts { authority, ..*facts };
+        places_of(&outside.seating(task, rules, now).requests(), voter).is_none()
+    };
+    let marks = [(unconfirmed, VoteMark::Unconfirmed), (is_new, VoteMark::NewRole)];
+    marks.into_iter().filter_map(|(applies, mark)| applies.then_some(mark)).collect()
+}
+
+/// Returns whether a command comes from a person who was asked. A person who was left out because
+/// their role was too new may vote once it is old enough.
+pub(super) fn is_asked(task: &Task, command: &Command, facts: &Facts<'_>, now: Timestamp) -> bool {
+    let Ok(person) = facts.person() else { return false };
+    if was_asked(task, person) || !matches!(command, Command::Vote { .. }) {
+        return was_asked(task, person);
+    }
+    let requests = task.approvals.iter().filter(|request| request.revision == task.revision);
+    let asked_at = requests.map(|request| request.requested_at).min().unwrap_or(task.since);
+    let rules = TaskRules::of(task, facts, now);
+    // The role was held then, but not for long enough.
+    let was_too_new = facts.seating(task, &rules, asked_at).too_new(person).is_some_and(|role| {
+        role.counts_from.is_some_and(|counts_from| counts_from <= asked_at.plus(role.min))
+    });
+    was_too_new && places_of(&facts.seating(task, &rules, now).requests(), person).is_some()
 }
 
 pub(super) fn was_asked(task: &Task, person: UserId) -> bool {

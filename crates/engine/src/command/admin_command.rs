@@ -112,7 +112,7 @@ impl<'a> AdminCommand<'a> {
     /// confirmation is required.
     pub async fn confirmed(mut self, subject: &ConfirmationSubject) -> Result<Self, Error> {
         match confirmation::require(self.app, self.caller, &mut self.tx, subject).await {
-            Ok(()) => Ok(self),
+            Ok(_) => Ok(self),
             // The key must be free before the caller learns of the refusal, because the caller
             // retries with it.
             Err(error) => {

@@ -6,7 +6,8 @@ use ade_core::change::Digest;
 use ade_core::ids::StepUpId;
 use ade_core::step_up::{ConfirmationSubject, Credentials, Demand, Purpose, StepUpUse, demand};
 use ade_core::task::Refusal;
-use ade_store::step_ups::StepUpFacts;
+use ade_core::time::Timestamp;
+use ade_store::step_ups::{StepUpFacts, UnusedStepUp};
 use ade_store::{Tx, audit, step_ups};
 
 use super::permission::{audit_entry, person};
@@ -17,6 +18,13 @@ use crate::error::{Error, Unconfirmed};
 /// The page on which people add passkeys.
 const PASSKEYS: &str = "/settings/passkeys";
 
+/// The passkey that confirmed an action, if one was required.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PasskeyUse {
+    /// When the passkey begins to count for tasks of high risk, if it was enrolled after a reset.
+    pub counts_from: Option<Timestamp>,
+}
+
 /// Requires a passkey confirmation of the subject or a recent sign-in, if the rules demand one, and
 /// uses the confirmation up in the transaction of the action. The caller's permission was checked
 /// before.
@@ -25,7 +33,7 @@ pub(crate) async fn require(
     caller: &Caller,
     tx: &mut Tx,
     subject: &ConfirmationSubject,
-) -> Result<(), Error> {
+) -> Result<PasskeyUse, Error> {
     let (by, key_id) = (person(caller)?, key_of(caller)?);
     let facts = step_ups::facts(tx, by, key_id).await?;
     let StepUpFacts { has_passkey, tenant_has_passkeys, signed_in_at } = facts;
@@ -34,7 +42,7 @@ pub(crate) async fn require(
     // A token is no session: the person confirmed what it may do when they created it.
     let is_recent = signed_in_at.is_none_or(|at| tx.now().since(at) <= within);
     match demand(rule, subject, Credentials { has_passkey, is_recent }) {
-        Demand::Nothing => return Ok(()),
+        Demand::Nothing => return Ok(PasskeyUse::default()),
         Demand::SignIn => {
             count(subject.purpose(), "old_sign_in");
             return Err(Error::SignInTooOld { signed_in_at, within });
@@ -45,15 +53,17 @@ pub(crate) async fn require(
     let digest = subject.digest();
     let asked = StepUpUse { subject: &digest, by, key_id, now: tx.now() };
     let unused = step_ups::unused(tx, by).await?;
-    let found = unused.into_iter().find(|(_, step_up)| step_up.covers(&asked));
-    let Some((id, _)) = found else { return Err(unconfirmed(app, subject, true)) };
+    let found = unused.into_iter().find(|unused| unused.word.covers(&asked));
+    let Some(UnusedStepUp { id, counts_from, .. }) = found else {
+        return Err(unconfirmed(app, subject, true));
+    };
     step_ups::use_up(tx, id).await?;
     tx.confirmed(id);
     let what = what_of(id, "step_up.use", subject.purpose(), digest);
     let entry = audit_entry(tx, caller, EntryKind::Change, what, Why::default());
     audit::append(tx, &[entry]).await?;
     count(subject.purpose(), "used");
-    Ok(())
+    Ok(PasskeyUse { counts_from })
 }
 
 /// Returns the key to which a confirmation is bound: one that was given in one session or for one
@@ -79,7 +89,7 @@ fn place_of(subject: &ConfirmationSubject) -> String {
         (Purpose::PublishChange, _) => "/changes".to_owned(),
         (Purpose::BreakLock, _) => "/locks".to_owned(),
         (Purpose::AddPasskey | Purpose::RemovePasskey, _) => PASSKEYS.to_owned(),
-        (Purpose::ResetPasskeys, _) => "/settings/people".to_owned(),
+        (Purpose::ResetPasskeys | Purpose::ConfirmPerson, _) => "/settings/people".to_owned(),
         (Purpose::CreateToken, _) => "/settings/tokens".to_owned(),
         (Purpose::ApproveDevice, _) => match subject.terminal() {
             Some(code) => format!("/device?code={code}"),

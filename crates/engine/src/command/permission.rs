@@ -68,9 +68,10 @@ pub(crate) fn entry_of_refusal(
 ) -> Option<AuditEntry> {
     let detail = match refusal {
         Refusal::Denied(denied) => denied.detail.clone(),
-        Refusal::SelfApproval(_) | Refusal::RoleTooNew(_) | Refusal::InstallationFrozen(_) => {
-            refusal.to_string()
-        }
+        Refusal::SelfApproval(_)
+        | Refusal::RoleTooNew(_)
+        | Refusal::PasskeyTooNew { .. }
+        | Refusal::InstallationFrozen(_) => refusal.to_string(),
         _ => return None,
     };
     let what = What {

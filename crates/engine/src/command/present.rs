@@ -345,6 +345,7 @@ pub fn vote(vote: approval::Vote) -> Vote {
         counted: vote.effectual,
         withdrawn: vote.withdrawn,
         carried_from: vote.carried_from,
+        marks: vote.marks,
     }
 }
 

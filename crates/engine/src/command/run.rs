@@ -23,21 +23,29 @@ impl<'a> TaskCommand<'a> {
     }
 
     /// Continues only if the caller's passkey has confirmed exactly this action, where a
-    /// confirmation is required.
+    /// confirmation is required. The decision is returned with a mark if the passkey is too new and
+    /// counts only because the tenant is in setup.
     pub(crate) async fn confirmed(
         mut self: Box<Self>,
+        command: &Command,
+        decision: Decision,
         subject: Option<ConfirmationSubject>,
-    ) -> Result<Box<TaskCommand<'a>>, Error> {
-        let Some(subject) = subject else { return Ok(self) };
+    ) -> Result<(Box<TaskCommand<'a>>, Decision), Error> {
+        let Some(subject) = subject else { return Ok((self, decision)) };
         let (app, caller) = (self.app(), self.caller().clone());
-        match confirmation::require(app, &caller, &mut self.tx, &subject).await {
-            Ok(()) => Ok(self),
+        let used = match confirmation::require(app, &caller, &mut self.tx, &subject).await {
+            Ok(used) => used,
             // The key must be free before the caller learns of the refusal, because the caller
             // retries with it.
             Err(error) => {
                 self.roll_back().await;
-                Err(error)
+                return Err(error);
             }
+        };
+        let counts_from = used.counts_from.filter(|_| subject.needs_tenured_passkey());
+        match self.knowledge.book.authority.judge_passkey(counts_from, self.now()) {
+            Ok(mark) => Ok((self, decision.with_mark(mark))),
+            Err(refusal) => Err(self.refuse(command, refusal).await),
         }
     }
 }
@@ -64,7 +72,7 @@ pub(crate) async fn carry_out_confirmed(
 ) -> Result<Reply, Error> {
     let (work, decision) = work.decide_or_refuse(&command).await?;
     let subject = subject(&work.task);
-    let work = work.confirmed(subject).await?;
+    let (work, decision) = work.confirmed(&command, decision, subject).await?;
     let (app, now) = (work.app(), work.now());
     let (label, before) = (work.label.clone(), work.task.clone());
     work.finish(&command, &decision, None, why, |next, _| {

@@ -42,7 +42,7 @@ pub async fn report(app: &App, found: &Leak, place: Where) -> Result<bool, Error
     let actor = Actor::system(DESK);
     let mut tx = Tx::begin(&app.pools.api, tenant, actor.clone(), TenantLock::None).await?;
     let is_ended = if is_invitation {
-        invitations::take(&mut tx, key_id).await?
+        invitations::take(&mut tx, key_id).await?.is_some()
     } else {
         tokens::revoke(&mut tx, key_id).await?
     };

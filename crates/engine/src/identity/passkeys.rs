@@ -12,6 +12,7 @@ use ade_core::policy::Strictness;
 use ade_core::preference::AccountNotice;
 use ade_core::rule_change::RuleFinding;
 use ade_core::step_up::ConfirmationSubject;
+use ade_core::time::Timestamp;
 use ade_store::passkeys::{self, PendingPasskey};
 use ade_store::users::{self, User};
 use ade_store::{StoreError, TenantLock, Tx};
@@ -102,6 +103,9 @@ pub async fn add(
         PasskeyResponse { client_data: &client_data, authenticator_data: &authenticator_data };
     let algorithm = answer.algorithm;
     let (credential, counter) = register(given, algorithm, &public_key, &offer.challenge, party)?;
+    let owner = known_user(&mut act.tx, user).await?;
+    let age = app.books.base().authority_age;
+    let counts_from = counts_from(&owner, &known, act.tx.now().plus(age));
     let passkey = passkeys::Passkey {
         id,
         user,
@@ -112,10 +116,10 @@ pub async fn add(
         counter,
         created_at: act.tx.now(),
         last_used_at: None,
+        counts_from,
     };
     passkeys::insert(&mut act.tx, &passkey).await.map_err(|error| taken(error, &passkey.name))?;
     if !known.is_empty() {
-        let owner = known_user(&mut act.tx, user).await?;
         let notice = AccountNotice::PasskeyAdded;
         notify_owner(app, &mut act.tx, &owner, notice, &passkey.name).await?;
     }
@@ -147,6 +151,7 @@ pub(crate) async fn reset(act: &mut AdminCommand<'_>, user: UserId) -> Result<Ap
     let known = passkeys::list(&mut act.tx, user).await?;
     let ids: Vec<PasskeyId> = known.iter().map(|passkey| passkey.id).collect();
     passkeys::remove(&mut act.tx, user, &ids).await?;
+    users::note_passkey_reset(&mut act.tx, user).await?;
     let mut findings = Vec::new();
     if !known.is_empty() {
         let sentence = format!("{} needs no passkey to sign in", owner.profile.name);
@@ -157,6 +162,21 @@ pub(crate) async fn reset(act: &mut AdminCommand<'_>, user: UserId) -> Result<Ap
     }
     let action = AuditAction { object: user.to_string(), action: "passkey.reset" };
     Ok(Applied::new(action, 200, &shown_all(known))?.with_findings(findings))
+}
+
+/// Returns from when a new passkey counts for tasks of high risk: after a reset, the first one
+/// waits, and a passkey that was added with a waiting one waits as long.
+fn counts_from(
+    owner: &User,
+    known: &[passkeys::Passkey],
+    after_reset: Timestamp,
+) -> Option<Timestamp> {
+    if known.is_empty() {
+        return owner.passkeys_reset_at.map(|_| after_reset);
+    }
+    // Any passkey that always counted may have confirmed the new one.
+    let waiting: Option<Vec<Timestamp>> = known.iter().map(|known| known.counts_from).collect();
+    waiting?.into_iter().min()
 }
 
 async fn known_user(tx: &mut Tx, id: UserId) -> Result<User, Error> {

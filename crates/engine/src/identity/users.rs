@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use ade_api::users::{Alias, NewUser, Roles, User, UserChange};
+use ade_api::users::{Alias, NewUser, Roles, UnconfirmedPerson, User, UserChange};
 use ade_core::actor::Role;
 use ade_core::ids::UserId;
 use ade_core::limits::{EMAIL_MAX_BYTES, IDENTITY_MAX_BYTES, USER_ALIASES_MAX, USER_ROLES_MAX};
 use ade_core::policy::Strictness;
 use ade_core::rule_change::RuleFinding;
+use ade_store::passkeys;
 use ade_store::scheduled_jobs;
 use ade_store::users::{self, UserProfile};
 use uuid::Uuid;
@@ -21,6 +22,9 @@ use crate::command::permission::look;
 use crate::command::schedule::JobKind;
 use crate::command::{Paged, Span, paged};
 use crate::error::Error;
+
+const CONFIRMED: Error =
+    Error::Closed { what: "confirmation", why: "the person needs none or was confirmed already" };
 
 /// The issuer of people without an identity provider.
 pub(crate) const LOCAL: &str = "local";
@@ -43,7 +47,9 @@ pub(crate) async fn create(act: &mut AdminCommand<'_>, new: NewUser) -> Result<A
     let person = users::NewUser { id, issuer, subject, profile };
     users::insert(&mut act.tx, &person).await?;
     users::set_roles(&mut act.tx, id, &roles).await?;
-    applied(act, id, "user.create", 201).await
+    let created = get_in(act, id).await?;
+    let findings = invited_at(act, &created, &roles).await?;
+    Ok(applied(act, id, "user.create", 201).await?.with_findings(findings))
 }
 
 pub(crate) async fn change(
@@ -81,7 +87,7 @@ pub(crate) async fn change(
     // Invitations and notices of changes to the account go to this address.
     let finding = RuleFinding::new(
         Strictness::Looser,
-        format!("mail for {} goes to another address", profile.name),
+        format!("mail for {} goes to {}", profile.name, profile.email.as_deref().unwrap_or("-")),
     );
     let is_own = act.book.directory.same_human(by, id);
     let is_taken_over = has_new_address && !is_own && !user.roles.is_empty();
@@ -95,10 +101,11 @@ pub(crate) async fn set_roles(
     wanted: Roles,
 ) -> Result<Applied, Error> {
     let roles = roles_of(&wanted.roles)?;
-    get_in(act, id).await?;
+    let user = get_in(act, id).await?;
     users::set_roles(&mut act.tx, id, &roles).await?;
     act.doubt_approved().await?;
-    applied(act, id, "user.set_roles", 200).await
+    let findings = invited_at(act, &user, &roles).await?;
+    Ok(applied(act, id, "user.set_roles", 200).await?.with_findings(findings))
 }
 
 pub(crate) async fn add_alias(
@@ -120,6 +127,36 @@ pub(crate) async fn add_alias(
     users::add_alias(&mut act.tx, id, alias.alias_id).await?;
     act.doubt_approved().await?;
     applied(act, id, "user.add_alias", 200).await
+}
+
+/// Confirms a person who joined by an invitation that its admin could read.
+pub(crate) async fn confirm(act: &mut AdminCommand<'_>, id: UserId) -> Result<Applied, Error> {
+    let user = get_in(act, id).await?;
+    if user.unconfirmed.is_none() {
+        return Err(CONFIRMED);
+    }
+    users::confirm(&mut act.tx, id).await?;
+    act.doubt_approved().await?;
+    let sentence = format!("{} counts as a person whom a second admin knows", user.profile.name);
+    let findings = vec![RuleFinding::new(Strictness::Looser, sentence)];
+    Ok(applied(act, id, "user.confirm", 200).await?.with_findings(findings))
+}
+
+/// Names the address to which the invitation of a new holder of roles goes, if they have not
+/// joined.
+async fn invited_at(
+    act: &mut AdminCommand<'_>,
+    user: &users::User,
+    roles: &BTreeSet<Role>,
+) -> Result<Vec<RuleFinding>, Error> {
+    let Some(address) = user.profile.email.as_deref() else { return Ok(Vec::new()) };
+    let is_new = user.issuer == LOCAL && roles.iter().any(|role| !user.roles.contains(role));
+    let is_first = is_new || user.created_at == act.tx.now() && !roles.is_empty();
+    if !is_first || passkeys::has_any(&mut act.tx, user.id).await? {
+        return Ok(Vec::new());
+    }
+    let sentence = format!("{} has not joined; invitations go to {address}", user.profile.name);
+    Ok(vec![RuleFinding::new(Strictness::Looser, sentence)])
 }
 
 pub async fn get(app: &App, caller: &Caller, id: UserId) -> Result<User, Error> {
@@ -195,5 +232,9 @@ fn shown(user: users::User) -> User {
         roles: user.roles.iter().map(|role| role.as_str().to_owned()).collect(),
         alias_ids: user.aliases,
         created_at: user.created_at,
+        unconfirmed: user.unconfirmed.map(|unconfirmed| UnconfirmedPerson {
+            invited_by: unconfirmed.invited_by,
+            since: unconfirmed.since,
+        }),
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ade_core::actor::Actor;
 use ade_core::ids::{TaskId, TenantId, UserId};
 use ade_core::limits::{MESSAGE_PAUSE_FIRST, MESSAGE_PAUSE_MAX, MESSAGE_TRIES_MAX};
-use ade_core::preference::{Channel, Preference, is_notified};
+use ade_core::preference::{AccountNotice, Channel, Preference, is_notified};
 use ade_core::time::Timestamp;
 use ade_store::events::Numbered;
 use ade_store::messages::{self, NotifiedUser, PendingNotification, Reached, due_kind};
@@ -18,6 +18,7 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::command::account_notice::channels;
 use crate::error::Error;
+use crate::identity::invitation_link;
 use crate::services::notify::{NotificationMessage, Recipient, Unsent};
 
 /// Time for a process to record the result of a message; well above the time of one attempt.
@@ -64,6 +65,8 @@ struct Parcel {
     channel: Channel,
     to: Option<Recipient>,
     items: Vec<PendingNotification>,
+    /// The link of the recipient's invitation, if they have an open one.
+    join: Option<String>,
     sender: Uuid,
 }
 
@@ -77,8 +80,11 @@ pub(crate) async fn send_due(
     let Some(parcel) = take_up(app, tenant, channel, due).await? else { return Ok(false) };
     let sent = match &parcel.to {
         Some(to) => {
-            let letter = NotificationMessage::new(&parcel.items, &app.notify.page);
-            app.notify.send(channel, to, &letter).await
+            let join = parcel.join.as_deref();
+            match NotificationMessage::of(&parcel.items, &app.notify.page, join) {
+                Some(letter) => app.notify.send(channel, to, &letter).await,
+                None => Err(Unsent::Never("the invitation is no longer open".to_owned())),
+            }
         }
         None => Err(Unsent::Never("no address on this channel".to_owned())),
     };
@@ -116,8 +122,10 @@ async fn take_up(
     }
     let (preference, _) = messages::preference(&mut tx, user).await?;
     let to = recipient(&mut tx, user, channel, preference).await?;
+    let has_invitation = items.iter().any(|item| item.kind == AccountNotice::Invited.as_str());
+    let join = if has_invitation { invitation_link(app, &mut tx, user).await? } else { None };
     tx.commit().await?;
-    Ok(Some(Parcel { tenant, user, channel, to, items, sender }))
+    Ok(Some(Parcel { tenant, user, channel, to, items, join, sender }))
 }
 
 /// Returns the recipient; `None` if the person is deactivated or has no address.

@@ -128,7 +128,7 @@ pub async fn vote(
     let work = TaskCommand::begin(app, caller, attempt, target).await?;
     let (work, decision) = work.decide_or_refuse(&command).await?;
     let subject = ConfirmationSubject::answering(answer, [&work.task], app.books.base().thresholds);
-    let work = work.confirmed(subject).await?;
+    let (work, decision) = work.confirmed(&command, decision, subject).await?;
     let (label, now) = (work.label.clone(), work.now());
     let why = Why { reason, ticket: None };
     let is_effectual = counts(&decision);

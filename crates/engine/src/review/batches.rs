@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ade_api::batches::{BatchAction, BatchAnswer, BatchItem, BatchVerdict, NewBatch};
 use ade_api::problem::NextAction;
 use ade_core::approval::batch::{BatchOrder, BatchTask, Preflight, preflight};
-use ade_core::approval::{Answer, Seen};
+use ade_core::approval::{Answer, Seen, VoteMark};
 use ade_core::audit::Why;
 use ade_core::flag::Flag;
 use ade_core::ids::TaskId;
@@ -77,8 +77,7 @@ pub async fn vote(
             Some(BatchTask { task: &loaded.get(at)?.task, facts: facts.get(at)?, seen })
         })
         .collect();
-    let installation = app.books.base().thresholds;
-    let judged = preflight(&items, &order, installation, tx.now())
+    let judged = preflight(&items, &order, app.books.base().thresholds, tx.now())
         .map_err(|refusal| Error::invalid("body", refusal))?;
     let verdicts = verdicts(&new.items, &found, &judged);
     let is_allowed = judged.all().is_some();
@@ -90,15 +89,19 @@ pub async fn vote(
         tx.roll_back().await;
         return Ok(Reply { status: 200, body: json(&answer)?, is_repeated: false });
     }
-    if let Err(error) = confirm(app, caller, &mut tx, order.answer, &items).await {
-        tx.roll_back().await;
-        return Err(error);
-    }
+    let mark = match confirm(app, caller, &mut tx, order.answer, &items).await {
+        Ok(mark) => mark,
+        Err(error) => {
+            tx.roll_back().await;
+            return Err(error);
+        }
+    };
     let executors = app.executors.of(&book.tenant);
     for (item, (_, verdict)) in items.iter().zip(&judged.verdicts) {
         if let Ok(decision) = verdict {
+            let decision = decision.clone().with_mark(mark);
             let cause = cause_of(caller, item, &order);
-            write(executors, &mut tx, item.task, item.facts, decision, cause).await?;
+            write(executors, &mut tx, item.task, item.facts, &decision, cause).await?;
         }
     }
     let reply = store_response(&mut tx, caller, attempt, 200, &answer).await?;
@@ -112,19 +115,21 @@ pub async fn vote(
 }
 
 /// Requires one passkey confirmation for all items. Another set of tasks, or another effect of one
-/// of them, needs another confirmation.
+/// of them, needs another confirmation. Returns the mark of the votes, if the passkey is too new
+/// and counts only because the tenant is in setup.
 async fn confirm(
     app: &App,
     caller: &Caller,
     tx: &mut Tx,
     answer: Answer,
     items: &[BatchTask<'_>],
-) -> Result<(), Error> {
+) -> Result<Option<VoteMark>, Error> {
     let tasks = items.iter().map(|item| item.task);
-    match ConfirmationSubject::answering(answer, tasks, app.books.base().thresholds) {
-        Some(subject) => confirmation::require(app, caller, tx, &subject).await,
-        None => Ok(()),
-    }
+    let subject = ConfirmationSubject::answering(answer, tasks, app.books.base().thresholds);
+    let (Some(subject), Some(item)) = (subject, items.first()) else { return Ok(None) };
+    let used = confirmation::require(app, caller, tx, &subject).await?;
+    let counts_from = used.counts_from.filter(|_| subject.needs_tenured_passkey());
+    Ok(item.facts.authority.judge_passkey(counts_from, tx.now())?)
 }
 
 fn answer_of(is_dry_run: bool, is_allowed: bool, items: Vec<BatchVerdict>) -> BatchAnswer {

@@ -38,6 +38,8 @@ pub enum RuleChange {
     SetRoles { id: UserId, roles: Roles },
     #[serde(rename = "user.alias")]
     AddAlias { id: UserId, alias: Alias },
+    #[serde(rename = "user.confirm")]
+    ConfirmPerson { id: UserId },
     #[serde(rename = "user.passkeys")]
     ResetPasskeys { id: UserId },
     #[serde(rename = "group_roles.set")]
@@ -63,6 +65,7 @@ impl RuleChange {
             Self::ChangeUser { .. } => "user.change",
             Self::SetRoles { .. } => "user.roles",
             Self::AddAlias { .. } => "user.alias",
+            Self::ConfirmPerson { .. } => "user.confirm",
             Self::ResetPasskeys { .. } => "user.passkeys",
             Self::SetGroupRoles(_) => "group_roles.set",
             Self::ChangeAgent { .. } => "agent.change",
@@ -83,6 +86,7 @@ impl RuleChange {
             Self::ChangeUser { id, .. }
             | Self::SetRoles { id, .. }
             | Self::AddAlias { id, .. }
+            | Self::ConfirmPerson { id }
             | Self::ResetPasskeys { id } => id.to_string(),
             Self::SetGroupRoles(roles) => roles.issuer.clone(),
             Self::ChangeAgent { id, .. } => id.to_string(),
@@ -114,6 +118,7 @@ impl RuleChange {
             | Self::ChangeUser { .. }
             | Self::SetRoles { .. }
             | Self::AddAlias { .. }
+            | Self::ConfirmPerson { .. }
             | Self::ResetPasskeys { .. }
             | Self::SetGroupRoles(_) => (Action::AdministerUser, Object::Tenant),
             Self::ChangeAgent { .. } => (Action::AdministerAgent, Object::Tenant),
@@ -142,6 +147,12 @@ impl RuleChange {
         }
     }
 
+    /// Returns whether the change takes effect at once in a tenant in setup. A confirmation is
+    /// about a second admin by its nature.
+    pub(super) const fn may_skip_in_setup(&self) -> bool {
+        !matches!(self, Self::ConfirmPerson { .. })
+    }
+
     /// Writes the change in the name of its proposer.
     pub(super) async fn apply(
         self,
@@ -160,6 +171,7 @@ impl RuleChange {
             Self::ChangeUser { id, change } => identity::change_user(act, by, id, change).await,
             Self::SetRoles { id, roles } => identity::set_user_roles(act, id, roles).await,
             Self::AddAlias { id, alias } => identity::add_alias(act, id, alias).await,
+            Self::ConfirmPerson { id } => identity::confirm_user(act, id).await,
             Self::ResetPasskeys { id } => identity::reset_passkeys(act, id).await,
             Self::SetGroupRoles(roles) => identity::set_group_roles(act, roles).await,
             Self::ChangeAgent { id, change } => agents::change(act, id, change).await,

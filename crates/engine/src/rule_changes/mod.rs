@@ -4,6 +4,7 @@
 
 mod change_applier;
 mod command;
+mod confirm_person;
 mod consequences;
 mod notices;
 mod pending;
@@ -12,6 +13,7 @@ mod shown;
 mod submit;
 
 pub use command::RuleChange;
+pub use confirm_person::confirm_person;
 pub use pending::{get, list, object, publish, withdraw};
 pub use submit::{delegate, submit};
 

@@ -45,7 +45,16 @@ pub async fn submit(
     if let Some(subject) = change.confirmation() {
         act = act.confirmed(&subject).await?;
     }
-    let is_in_setup = setup::is_open(&mut act).await?;
+    enter(act, by, change).await
+}
+
+/// Writes the change if it may take effect at once, and otherwise stores it as a pending change.
+pub(super) async fn enter(
+    mut act: AdminCommand<'_>,
+    by: UserId,
+    change: RuleChange,
+) -> Result<Reply, Error> {
+    let is_in_setup = setup::is_open(&mut act).await? && change.may_skip_in_setup();
     let point = act.tx.savepoint().await?;
     let applied = change.clone().apply(&mut act, by).await?;
     let consequences = Consequences::of(&mut act, by, &applied).await?;

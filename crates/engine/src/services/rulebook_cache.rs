@@ -117,6 +117,7 @@ impl DecisionInputs {
             freezes: &self.book.freezes,
             resource_owners: &self.resource_owners,
             timeouts: self.book.timeouts.approval,
+            authority: self.book.authority,
             apply: ApplyFacts::default(),
         }
     }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use ade_core::ids::{InboundId, LeaseId, TaskId, TenantId, WebhookId};
+use ade_core::ids::{InboundId, LeaseId, TaskId, TenantId, UserId, WebhookId};
 use ade_core::limits::PEPPER_MIN_BYTES;
 use ade_core::time::Timestamp;
 use ade_core::token::{KeyId, Secret, Token, TokenKind};
@@ -103,6 +103,15 @@ impl Pepper {
         LeaseId::from_uuid(uuid::Builder::from_custom_bytes(half).into_uuid())
     }
 
+    /// Derives the secret of an invitation that is sent by mail, so that it need not be stored
+    /// until then.
+    pub fn invitation(&self, tenant: TenantId, user: UserId, key_id: &KeyId) -> Option<Secret> {
+        let (tenant, user) = (tenant.uuid(), user.uuid());
+        let parts = [b"invitation".as_slice(), tenant.as_bytes(), user.as_bytes()];
+        let mac = mac(&self.current, parts.into_iter().chain([key_id.as_str().as_bytes()]))?;
+        Some(Secret::from_bytes(mac.finalize().into_bytes().into()))
+    }
+
     /// Derives the key that signs requests to one endpoint from the salt and the pepper. The key is
     /// not stored.
     pub fn webhook_key(
@@ -153,10 +162,14 @@ pub(crate) fn standard(key: &[u8]) -> String {
     format!("whsec_{}", STANDARD.encode(key))
 }
 
+/// Creates the public part of a token whose secret is derived.
+pub(crate) fn key_id() -> Result<KeyId, SecretError> {
+    Ok(KeyId::from_bytes(random()?))
+}
+
 /// Creates a token for one principal.
 pub fn issue(kind: TokenKind) -> Result<Token, SecretError> {
-    let key_id = KeyId::from_bytes(random()?);
-    Ok(Token { kind, key_id, secret: fresh()? })
+    Ok(Token { kind, key_id: key_id()?, secret: fresh()? })
 }
 
 /// Creates a secret that is not part of a token.

@@ -7,7 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ade_core::limits::{DECIDE_WITHIN_MIN, PEPPER_MIN_BYTES, SESSION_TTL};
+use ade_core::limits::{
+    AUTHORITY_AGE_MAX, AUTHORITY_AGE_MIN, DECIDE_WITHIN_MIN, PEPPER_MIN_BYTES, SESSION_TTL,
+};
 use ade_core::step_up::Rule;
 use ade_engine::services::identity::{Passkeys, Provider, ProviderSettings};
 use serde::Deserialize;
@@ -21,6 +23,7 @@ pub struct Auth {
     pepper_previous_file: PathBuf,
     step_up: Rule,
     decide_within_s: u64,
+    authority_age_s: u64,
     providers: BTreeMap<String, IdentityProvider>,
 }
 
@@ -106,6 +109,16 @@ impl Auth {
         }
         let passkeys = Passkeys::new(self.step_up, decide_within, page);
         passkeys.map_err(|source| ConfigError::Passkeys { source })
+    }
+
+    /// Returns how old roles, and passkeys enrolled after a reset, must be to count for tasks of
+    /// high and critical risk.
+    pub fn authority_age(&self) -> Result<Duration, ConfigError> {
+        let age = Duration::from_secs(self.authority_age_s);
+        if !(AUTHORITY_AGE_MIN..=AUTHORITY_AGE_MAX).contains(&age) {
+            return Err(ConfigError::AuthorityAge { seconds: self.authority_age_s });
+        }
+        Ok(age)
     }
 
     pub(super) fn without_tenants(&self) -> impl Iterator<Item = &String> {

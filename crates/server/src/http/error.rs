@@ -287,6 +287,7 @@ fn with_facts(problem: Problem, refusal: Refusal) -> Problem {
         Refusal::RoleTooNew(too_new) => {
             problem.with("role", too_new.role).with_some("counts_from", too_new.counts_from)
         }
+        Refusal::PasskeyTooNew { counts_from } => problem.with("counts_from", counts_from),
         Refusal::StaleRevision { seen, current } => {
             problem.with("seen", seen).with("current", current)
         }

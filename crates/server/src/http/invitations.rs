@@ -26,12 +26,15 @@ fn count(outcome: &'static str) {
 /// Invite a person to sign in
 ///
 /// For people without an identity provider. The invitation is valid for 15 minutes and can be
-/// accepted once; a new invitation replaces the earlier one. People who have a passkey or are
-/// signed in cannot be invited.
+/// accepted once; a new invitation replaces the earlier one. Where mail is configured, it is sent
+/// to the person's address and not shown. Elsewhere another admin should confirm the person
+/// afterwards (`POST /v1/users/{id}/confirm`). People who have a passkey or are signed in cannot be
+/// invited.
 #[utoipa::path(post, path = "/v1/users/{id}/invitations", tag = "invitations",
     params(("id" = schema::UserId, Path), RepeatHeader),
     responses(
-        (status = 201, description = "The invitation, shown once", body = Invitation),
+        (status = 201, description = "The invitation, shown once or sent by mail",
+         body = Invitation),
         (status = 409, description = "`not_invitable`: The person has another way to sign in, or \
          is deactivated", body = Problem, content_type = "application/problem+json")
     ))]

@@ -216,6 +216,7 @@ fn people(routes: Routes) -> Routes {
         .route(ADMINISTER, "PATCH /v1/users/{id}", routes!(users::change))
         .route(ADMINISTER, "PUT /v1/users/{id}/roles", routes!(users::set_roles))
         .route(ADMINISTER, "POST /v1/users/{id}/aliases", routes!(users::add_alias))
+        .route(ADMINISTER, "POST /v1/users/{id}/confirm", routes!(users::confirm))
         .route(READ, "GET /v1/resources", routes!(resources::list))
         .route(ADMINISTER, "POST /v1/resources/import", routes!(resources::import))
         .route(READ, "GET /v1/resources/{type}/{id}", routes!(resources::get))

@@ -2,6 +2,7 @@
 
 use ade_api::page::{Page, PageQuery};
 use ade_api::pending_changes::PendingChange;
+use ade_api::problem::Problem;
 use ade_api::schema;
 use ade_api::users::{Alias, Me, NewUser, Roles, User, UserChange};
 use ade_core::ids::UserId;
@@ -111,6 +112,28 @@ pub async fn set_roles(
     let attempt = attempt("users.set_roles", &id.to_string(), key, &roles);
     let change = RuleChange::SetRoles { id, roles };
     Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
+}
+
+/// Confirm a person who joined by an invitation
+///
+/// For people whose invitation was shown to the admin who created it. Until another admin confirms
+/// them with a passkey, their votes are marked, and outside of setup they count as one person with
+/// that admin. If that admin or the person asks, the change waits for another admin.
+#[utoipa::path(post, path = "/v1/users/{id}/confirm", tag = "users",
+    params(("id" = schema::UserId, Path), RepeatHeader),
+    responses((status = 200, description = "The person", body = User),
+              (status = 202, description = "It waits for a second admin", body = PendingChange),
+              (status = 409, description = "`closed`: The person needs no confirmation",
+               body = Problem, content_type = "application/problem+json")))]
+pub async fn confirm(
+    State(shared): State<Shared>,
+    Authenticated(caller): Authenticated,
+    Path(id): Path<UserId>,
+    key: IdempotencyKey,
+) -> Result<EngineReply, ApiError> {
+    let attempt = attempt("users.confirm", &id.to_string(), key, &());
+    let confirmed = rule_changes::confirm_person(shared.app(), &caller, &attempt, id).await?;
+    Ok(EngineReply(confirmed))
 }
 
 /// Link another account of the same person

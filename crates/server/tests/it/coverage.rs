@@ -10,11 +10,11 @@ use ade_server::http::routes::RouteAuth;
 use crate::test_server::shared;
 use crate::world::{Exchange, World};
 use crate::{
-    agent_configs, agent_directives, agents, approvals, batches, break_glass, claiming, deadlines,
-    delegations, device, event_consumers, evidence, executions, explaining, failure_table, inbound,
-    invitations, live, lock_bounds, locks, logs, mcp, messages, passkeys, policies, proposals,
-    registry, risk, rule_changes, signing_in, stats, system, task_numbers, tasks, timeouts, tokens,
-    users, webhooks,
+    agent_configs, agent_directives, agents, approvals, authority, batches, break_glass, claiming,
+    deadlines, delegations, device, event_consumers, evidence, executions, explaining,
+    failure_table, inbound, invitations, live, lock_bounds, locks, logs, mcp, messages, passkeys,
+    policies, proposals, registry, risk, rule_changes, signing_in, stats, system, task_numbers,
+    tasks, timeouts, tokens, users, webhooks,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -160,6 +160,7 @@ async fn coverage_has_the_required_cases_for_each_route() {
         agent_directives::CASES,
         agents::CASES,
         approvals::CASES,
+        authority::CASES,
         batches::CASES,
         break_glass::CASES,
         claiming::CASES,

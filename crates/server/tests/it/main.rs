@@ -17,6 +17,8 @@ mod archive;
 #[cfg(test)]
 mod authenticator;
 #[cfg(test)]
+mod authority;
+#[cfg(test)]
 mod batches;
 #[cfg(test)]
 mod bodies;

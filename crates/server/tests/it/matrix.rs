@@ -103,6 +103,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("PUT /v1/users/{id}/roles", "administer", "admin"),
     ("POST /v1/users/{id}/invitations", "administer", "admin"),
     ("POST /v1/users/{id}/aliases", "administer", "admin"),
+    ("POST /v1/users/{id}/confirm", "administer", "admin"),
     ("POST /v1/agents", "administer", "admin"),
     ("GET /v1/agents", "read", EVERYONE),
     ("GET /v1/agents/{id}", "read", EVERYONE),

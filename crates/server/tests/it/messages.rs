@@ -60,15 +60,15 @@ struct Mail {
 }
 
 /// A mail server with the part of SMTP that a client needs. It refuses commands out of order.
-struct MailServer {
-    url: String,
+pub struct MailServer {
+    pub url: String,
     taken: Arc<Mutex<Vec<Mail>>>,
     /// The response to a recipient; 250 by default.
     answer: Arc<Mutex<Option<&'static str>>>,
 }
 
 impl MailServer {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("smtp://{}", listener.local_addr().unwrap());
         let (taken, answer): (Arc<Mutex<Vec<Mail>>>, _) = (Arc::default(), Arc::default());
@@ -86,6 +86,19 @@ impl MailServer {
 
     fn taken(&self) -> Vec<Mail> {
         self.taken.lock().unwrap().clone()
+    }
+
+    pub fn count(&self) -> usize {
+        self.taken.lock().unwrap().len()
+    }
+
+    /// Returns the invitation in the latest mail to this address.
+    pub fn invitation(&self, to: &str) -> String {
+        let mails = self.taken();
+        let mail = mails.iter().rfind(|mail| mail.to == to).expect("a mail was sent");
+        let text = mail.data.replace("=\r\n", "").replace("=3D", "=");
+        let (_, secret) = text.split_once("/join#").expect("the mail has a link");
+        secret.split_whitespace().next().unwrap().to_owned()
     }
 
     /// Removes the accepted mails, asserts that all of them contain `what`, and returns the

@@ -25,6 +25,7 @@ async fn new_role_cannot_approve_until_it_is_old_enough() {
     let bob = world.person("Bob", &["author"]).await;
     let [ann, eve] = [world.person("Ann", &["dba"]).await, world.person("Eve", &["dba"]).await];
     since(&world, &ann, "25 hours").await;
+    since(&world, &eve, "1 hour").await;
 
     let task = world.reviewing(&bob, "critical").await;
     world.request(&ann, &task).await;

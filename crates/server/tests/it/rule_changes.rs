@@ -76,7 +76,7 @@ fn path_of(change: &Value) -> String {
     format!("/v1/pending-changes/{}", id(change))
 }
 
-async fn publish(world: &World, who: &Person, change: &Value) -> Answer {
+pub async fn publish(world: &World, who: &Person, change: &Value) -> Answer {
     let path = format!("{}/publish", path_of(change));
     world.send("POST", &who.token, &path, None, &[]).await
 }

@@ -1,22 +1,28 @@
 //! One admin tries to cause the votes of others or to make approvals easier, with random sequences
-//! of everything an admin can do over HTTP. `ADE_SEQUENCES` sets their number (10000 for a release)
-//! and `ADE_SEED` the seed. After each sequence, a task still needs two people, and no credential
-//! that the admin has gained votes for anyone but the admin.
+//! of everything an admin can do over HTTP; in half of the worlds, the admin also reads the mail of
+//! a reviewer. `ADE_SEQUENCES` sets their number (10000 for a release) and `ADE_SEED` the seed.
+//! After each sequence, a task still needs two people, and the admin's credentials count as one
+//! person.
 
 use ade_core::ids::{TaskId, UserId};
 use ade_testkit::Random;
 use serde_json::{Value, json};
 
 use crate::authenticator::{Authenticator, enrol};
+use crate::messages::MailServer;
 use crate::organisations::from_environment;
 use crate::rule_changes::end_setup;
 use crate::world::{
-    ALL_SCOPES, Answer, NO_AUTHORITY, OWN_PAGE, Person, World, id, path_of, plan, seen,
+    ALL_SCOPES, Answer, LockBackend, NO_AUTHORITY, OWN_PAGE, Person, TestServerOptions, World, id,
+    path_of, plan, seen,
 };
 
 /// A tenant serves this many sequences; then the next one begins with a new world.
 const SEQUENCES_PER_WORLD: usize = 50;
 const STEPS: usize = 6;
+/// The address of one of the reviewers, whose mail the admin reads.
+const MAILBOX: &str = "rea@example.org";
+const OWN_MAILBOX: &str = "attacker@example.org";
 /// Every task needs two people.
 const TWO: &str = "name: two\nrequire: [{roles: [reviewer, admin], min: 2}]\n";
 
@@ -39,6 +45,8 @@ struct Attack {
     author: Person,
     reviewers: Vec<Person>,
     second: Person,
+    /// A reviewer who has never signed in.
+    newcomer: String,
     bot: Person,
     key: Authenticator,
     made: Vec<String>,
@@ -47,9 +55,13 @@ struct Attack {
 }
 
 impl Attack {
-    async fn begin(random: Random) -> Self {
-        // Everyone must confirm with a passkey once anyone in the tenant has one.
-        let world = World::new().await;
+    /// With mail, the admin reads what is sent to one of the reviewers and to an address of their
+    /// own. Everyone must confirm with a passkey once anyone in the tenant has one.
+    async fn begin(random: Random, has_mail: bool) -> Self {
+        let mail = if has_mail { Some(MailServer::start().await) } else { None };
+        let address = mail.as_ref().map(|mail| mail.url.clone());
+        let options = TestServerOptions { mail: address, ..LockBackend::Off.into() };
+        let world = World::fitted(options).await;
         world.policy(TWO).await;
         let author = world.person("Author", &["author"]).await;
         let second = world.person("Second", &["admin"]).await;
@@ -59,12 +71,18 @@ impl Attack {
             enrol(&world, &person).await;
             reviewers.push(person);
         }
+        let newcomer = newcomer(&world).await;
         let bot = world.agent("bot", &reviewers[0]).await;
         enrol(&world, &second).await;
         let key = enrol(&world, &world.admin).await;
+        let sql = format!(
+            "UPDATE app_user SET email = '{MAILBOX}' WHERE id = '{}'",
+            reviewers[0].id.parse::<UserId>().unwrap().uuid()
+        );
+        world.database.run(&sql).await;
         end_setup(&world).await;
         let (made, stolen, log) = (Vec::new(), Vec::new(), Vec::new());
-        Self { world, random, author, reviewers, second, bot, key, made, stolen, log }
+        Self { world, random, author, reviewers, second, newcomer, bot, key, made, stolen, log }
     }
 
     fn pick(&mut self, below: usize) -> usize {
@@ -79,6 +97,7 @@ impl Attack {
         let known = self.reviewers.iter().chain([&self.second]);
         let mut all: Vec<String> = known.map(|person| person.id.clone()).collect();
         all.extend(self.made.iter().cloned());
+        all.extend([self.newcomer.clone(), self.newcomer.clone()]);
         all.push(own);
         let chosen = self.pick(all.len());
         all.swap_remove(chosen)
@@ -112,7 +131,7 @@ impl Attack {
     }
 
     async fn step(&mut self) {
-        match self.pick(17) {
+        match self.pick(18) {
             0 | 1 => self.create_user().await,
             2 | 3 => self.invite().await,
             4 => self.steal_token().await,
@@ -138,7 +157,7 @@ impl Attack {
                 let changes = [
                     json!({ "active": false }),
                     json!({ "active": true }),
-                    json!({ "email": "attacker@example.org" }),
+                    json!({ "email": OWN_MAILBOX }),
                 ];
                 let change = changes[self.pick(3)].clone();
                 self.ask("PATCH", &path, Some(change)).await;
@@ -165,6 +184,10 @@ impl Attack {
                 let path = format!("/v1/agents/{}", self.bot.id);
                 self.ask("PATCH", &path, Some(json!({ "capabilities": ["*"] }))).await;
             }
+            16 => {
+                let path = format!("/v1/users/{}/confirm", self.anyone());
+                self.ask("POST", &path, None).await;
+            }
             _ => {
                 let draft = "name: two\nrequire: [{roles: [reviewer, admin], min: 1}]\n";
                 let body = Some(json!({ "document": draft }));
@@ -180,7 +203,8 @@ impl Attack {
     async fn create_user(&mut self) {
         let roles = [json!([]), json!(["reviewer"]), json!(["author"])];
         let roles = roles[self.pick(3)].clone();
-        let body = json!({ "name": "New", "roles": roles });
+        let email = [Value::Null, json!(OWN_MAILBOX)][self.pick(2)].clone();
+        let body = json!({ "name": "New", "roles": roles, "email": email });
         let made = self.ask("POST", "/v1/users", Some(body)).await;
         if made.status == 201 {
             self.made.push(id(&made.body).to_owned());
@@ -191,8 +215,13 @@ impl Attack {
     async fn invite(&mut self) {
         let of = self.anyone();
         let made = self.ask("POST", &format!("/v1/users/{of}/invitations"), None).await;
-        let Some(invitation) = made.body["invitation"].as_str() else { return };
-        let (_, cookie) = self.world.accept(invitation).await;
+        let is_read = [MAILBOX, OWN_MAILBOX].map(Some).contains(&made.body["sent_to"].as_str());
+        let invitation = match made.body["invitation"].as_str() {
+            Some(shown) => shown.to_owned(),
+            None if is_read => self.world.mailed_invitation(&of).await,
+            None => return,
+        };
+        let (_, cookie) = self.world.accept(&invitation).await;
         let stolen = cookie.map(|cookie| Stolen { of, secret: Secret::Cookie(cookie) });
         self.stolen.extend(stolen);
     }
@@ -300,7 +329,9 @@ impl Attack {
         ];
         let votes = format!(
             "SELECT count(DISTINCT voter_id) FROM vote
-              WHERE task_id = '{of}' AND effectual AND voter_id <> '{admin}'"
+              WHERE task_id = '{of}' AND effectual AND voter_id <> '{admin}'
+                AND voter_id NOT IN (SELECT user_id FROM user_alias
+                                      WHERE alias_id = '{admin}' AND until_confirmed)"
         );
         let log = self.log.join("\n");
         let stolen = self.world.database.number(&votes).await;
@@ -338,6 +369,25 @@ impl Attack {
         }
     }
 
+    /// Returns the newcomer to the state of a person who has never signed in.
+    async fn forget_newcomer(&self) {
+        let user = self.newcomer.parse::<UserId>().unwrap().uuid();
+        let sql = format!(
+            "UPDATE token SET revoked_at = moment() WHERE user_id = '{user}' AND revoked_at IS NULL;
+             UPDATE passkey SET removed_at = moment()
+              WHERE user_id = '{user}' AND removed_at IS NULL;
+             DELETE FROM user_alias WHERE user_id = '{user}' OR alias_id = '{user}';
+             DELETE FROM user_role WHERE user_id = '{user}' AND role <> 'reviewer';
+             INSERT INTO user_role (tenant_id, user_id, role)
+             SELECT tenant_id, id, 'reviewer' FROM app_user WHERE id = '{user}'
+             ON CONFLICT DO NOTHING;
+             UPDATE user_role SET granted_at = moment() - interval '2 days';
+             UPDATE app_user SET invited_by = NULL, unconfirmed_since = NULL,
+                    active = true, email = 'nia@example.org' WHERE id = '{user}'"
+        );
+        self.world.database.run(&sql).await;
+    }
+
     /// Withdraws what waits, and returns the roles and accounts that the admin took from others,
     /// which is no attack on approvals.
     async fn restore(&mut self) {
@@ -359,10 +409,26 @@ impl Attack {
             );
             self.world.database.run(&sql).await;
         }
+        self.forget_newcomer().await;
         self.made.clear();
         self.stolen.clear();
         self.log.clear();
     }
+}
+
+/// Creates a reviewer as if a second admin had published the role two days ago. The admin has held
+/// their role as long.
+async fn newcomer(world: &World) -> String {
+    let body = json!({ "name": "Nia", "email": "nia@example.org" });
+    let user = id(&world.post(&world.admin.token, "/v1/users", body).await.expect(201)).to_owned();
+    let sql = format!(
+        "INSERT INTO user_role (tenant_id, user_id, role)
+         SELECT tenant_id, id, 'reviewer' FROM app_user WHERE id = '{}';
+         UPDATE user_role SET granted_at = moment() - interval '2 days'",
+        user.parse::<UserId>().unwrap().uuid()
+    );
+    world.database.run(&sql).await;
+    user
 }
 
 #[tokio::test]
@@ -372,7 +438,8 @@ async fn takeover_by_one_admin_causes_no_other_vote() {
     let mut left = sequences;
     while left > 0 {
         let random = Random::new(u64::try_from(seed * 1_000_003 + left).unwrap());
-        let mut attack = Attack::begin(random).await;
+        let has_mail = (left / SEQUENCES_PER_WORLD).is_multiple_of(2);
+        let mut attack = Attack::begin(random, has_mail).await;
         for _ in 0..left.min(SEQUENCES_PER_WORLD) {
             for _ in 0..STEPS {
                 attack.step().await;

@@ -10,6 +10,7 @@ use ade_core::ids::{TenantId, UserId};
 use ade_core::policy::Pattern;
 use ade_core::step_up::Rule;
 use ade_core::time::Timestamp;
+use ade_core::token::{KeyId, Token, TokenKind};
 use ade_engine::admin::bootstrap;
 use ade_engine::services::event_hub::Live;
 use ade_engine::services::executors::{
@@ -124,6 +125,8 @@ pub struct TestServerOptions {
     pub flags: Switches,
     /// The rule for who must confirm decisions with a passkey.
     pub step_up: Rule,
+    /// How old roles must be to count for tasks of high and critical risk.
+    pub authority_age: Duration,
     /// The public address of the installation.
     pub page: String,
     /// The longest wait for a database connection. It is long by default, because a busy machine
@@ -150,6 +153,7 @@ impl From<LockBackend> for TestServerOptions {
             rates: unlimited(),
             flags: Switches::default(),
             step_up: Rule::default(),
+            authority_age: Duration::from_hours(24),
             page: PAGE.to_owned(),
             acquire_timeout: Duration::from_secs(30),
             answer_timeout: Duration::from_secs(90),
@@ -326,7 +330,11 @@ impl World {
     }
 
     async fn bootstrap(&self, name: &str) -> bootstrap::WayIn {
-        bootstrap::bootstrap(&self.database.url(), &pepper(), name).await.unwrap()
+        let way_in = bootstrap::bootstrap(&self.database.url(), &pepper(), name).await.unwrap();
+        // The role of the first admin counts for high risk as well, when the setup has ended.
+        let sql = "UPDATE user_role SET granted_at = moment() - interval '2 days'";
+        self.database.run(sql).await;
+        way_in
     }
 
     /// Creates a tenant and returns the single-use token of its first admin.
@@ -341,9 +349,10 @@ impl World {
     pub async fn person_of(&self, admin: &Person, name: &str, roles: &[&str]) -> Person {
         let user = self.user_of(admin, name, roles).await;
         let id = user["id"].as_str().unwrap().to_owned();
-        let invitation = self.invite(admin, &id).await;
+        let invitation = self.invite_without_mail(admin, &id).await;
         let (answer, session) = self.accept(&invitation).await;
         answer.expect(204);
+        self.confirm(&id).await;
         let headers = [&[("cookie", session.as_deref().unwrap())], OWN_PAGE.as_slice()].concat();
         let asked = Some(json!({ "scopes": NO_AUTHORITY }));
         let token = self.send("POST", "", "/v1/tokens", asked, &headers).await.expect(201);
@@ -352,7 +361,7 @@ impl World {
         Person { id, token }
     }
 
-    /// Creates a user and grants the roles as if a second admin had published that.
+    /// Creates a user and grants the roles as if a second admin had published that two days ago.
     async fn user_of(&self, admin: &Person, name: &str, roles: &[&str]) -> Value {
         let asked = json!({ "name": name, "roles": [] });
         let user = self.post(&admin.token, "/v1/users", asked).await.expect(201);
@@ -360,13 +369,24 @@ impl World {
             let uuid = id(&user).parse::<UserId>().unwrap().uuid();
             let roles: Vec<String> = roles.iter().map(|role| format!("'{role}'")).collect();
             let sql = format!(
-                "INSERT INTO user_role (tenant_id, user_id, role)
-                 SELECT tenant_id, id, unnest(ARRAY[{}]) FROM app_user WHERE id = '{uuid}'",
+                "INSERT INTO user_role (tenant_id, user_id, role, granted_at)
+                 SELECT tenant_id, id, unnest(ARRAY[{}]), moment() - interval '2 days'
+                   FROM app_user WHERE id = '{uuid}'",
                 roles.join(", ")
             );
             self.database.run(&sql).await;
         }
         user
+    }
+
+    /// Confirms a person who has joined, as if a second admin had done it.
+    pub async fn confirm(&self, user: &str) {
+        let uuid = user.parse::<UserId>().unwrap().uuid();
+        let sql = format!(
+            "DELETE FROM user_alias WHERE user_id = '{uuid}' AND until_confirmed;
+             UPDATE app_user SET invited_by = NULL, unconfirmed_since = NULL WHERE id = '{uuid}'"
+        );
+        self.database.run(&sql).await;
     }
 
     /// Gives this new token all scopes. The person themself would have to confirm that with a
@@ -378,11 +398,44 @@ impl World {
         self.database.run(&sql).await;
     }
 
+    /// Invites a user without an address, also where invitations are sent by mail.
+    async fn invite_without_mail(&self, admin: &Person, user: &str) -> String {
+        let uuid = user.parse::<UserId>().unwrap().uuid();
+        let set = |email| format!("UPDATE app_user SET email = {email} WHERE id = '{uuid}';");
+        self.database.run(&set("'joining@example.org'")).await;
+        let invitation = self.invite(admin, user).await;
+        let unsent = format!(
+            "{} DELETE FROM message_item WHERE user_id = '{uuid}';
+             DELETE FROM scheduled_job WHERE kind = 'send_mail' AND object = '{uuid}'",
+            set("NULL")
+        );
+        self.database.run(&unsent).await;
+        invitation
+    }
+
     /// Invites this user and returns the secret of the invitation.
     pub async fn invite(&self, admin: &Person, user: &str) -> String {
         let path = format!("/v1/users/{user}/invitations");
         let made = self.send("POST", &admin.token, &path, None, &[]).await.expect(201);
-        made["invitation"].as_str().unwrap().to_owned()
+        match made["invitation"].as_str() {
+            Some(shown) => shown.to_owned(),
+            None => self.mailed_invitation(user).await,
+        }
+    }
+
+    /// Returns the open invitation of a person, as the message to them contains it.
+    pub async fn mailed_invitation(&self, user: &str) -> String {
+        let user: UserId = user.parse().unwrap();
+        let sql = format!(
+            "SELECT tenant_id::text || ' ' || key_id FROM invitation WHERE user_id = '{}'",
+            user.uuid()
+        );
+        let found = self.database.text(&sql).await;
+        let (tenant, key_id) = found.split_once(' ').unwrap();
+        let tenant = TenantId::from_uuid(tenant.parse().unwrap());
+        let key_id = KeyId::parse(key_id).unwrap();
+        let secret = pepper().invitation(tenant, user, &key_id).unwrap();
+        Token { kind: TokenKind::Invitation, key_id, secret }.reveal()
     }
 
     /// Accepts an invitation on a page of the server, and returns the session cookie as a browser
@@ -820,6 +873,7 @@ fn app_at(
         executors: Executors::new(executors.chain([sql]).collect(), 8, PreviewSlots::new(4, 2)),
         risk: ade_core::risk::RiskConfig::default(),
         timeouts: ade_core::timeouts::Timeouts::default(),
+        authority_age: fittings.authority_age,
         flags: fittings.flags,
         live: fittings.line.live(),
         webhooks: Webhooks::new(AddressPolicy::Loopback, Vec::new(), SystemLookup).unwrap(),

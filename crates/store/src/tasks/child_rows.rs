@@ -72,6 +72,7 @@ columns! { Votes of Vote {
     at: PgTimestamp => "timestamptz",
     effectual: bool => "bool",
     carried_from: Option<i32> => "int4",
+    marks: String => "text",
 }}
 columns! { Withdrawals of Withdrawal {
     id: Uuid => "uuid",
@@ -231,9 +232,10 @@ const CLOSED: &str = "
     RETURNING a.task_id";
 const VOTED: &str = "
     INSERT INTO vote (tenant_id, task_id, voter_id, answer, revision, digest, round, places,
-        reason, at, effectual, carried_from)
+        reason, at, effectual, carried_from, marks)
     SELECT $1, id, given.voter, given.answer, given.revision, given.digest, given.round,
-           given.places::uuid[], given.reason, given.at, given.effectual, given.carried_from
+           given.places::uuid[], given.reason, given.at, given.effectual, given.carried_from,
+           given.marks::text[]
       FROM {given} JOIN guard USING (id) ORDER BY given.place";
 /// Notifies each person once per task and kind, whatever roles they hold.
 const NOTIFIED: &str = "

@@ -1,8 +1,10 @@
 //! The difference between a task before and after a decision, row by row; and the other rows that a
 //! decision writes: comments, override reviews, and notifications.
 
+use std::collections::BTreeSet;
+
 use ade_core::actor::Actor;
-use ade_core::approval::Approval;
+use ade_core::approval::{Approval, VoteMark};
 use ade_core::ids::UserId;
 use ade_core::task::{BreakGlass, Decision, Execution, Notice, Remains, Task, Write};
 use serde_json::{Value, json};
@@ -102,6 +104,7 @@ fn votes(parts: &mut Parts, task: &Task, next: &Task) -> Result<(), StoreError> 
             at: PgTimestamp(vote.at),
             effectual: vote.effectual,
             carried_from: carried_from.transpose()?,
+            marks: marks(&vote.marks),
         });
     }
     for (nth, (before, after)) in (0..).zip(task.votes.iter().zip(&next.votes)) {
@@ -110,6 +113,12 @@ fn votes(parts: &mut Parts, task: &Task, next: &Task) -> Result<(), StoreError> 
         }
     }
     Ok(())
+}
+
+/// Returns the marks as an array literal; their names need no quotes.
+fn marks(marks: &BTreeSet<VoteMark>) -> String {
+    let names: Vec<&str> = marks.iter().map(|mark| mark.as_str()).collect();
+    format!("{{{}}}", names.join(","))
 }
 
 fn break_glass(parts: &mut Parts, task: &Task, next: &Task) -> Result<(), StoreError> {

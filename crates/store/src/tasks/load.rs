@@ -86,7 +86,8 @@ const EVERYTHING: &str = "
                array_agg(array_to_string(v.places, ',')) AS vote_places,
                array_agg(v.reason) AS vote_reasons, array_agg(v.at) AS vote_at,
                array_agg(v.effectual) AS vote_effectual,
-               array_agg(v.carried_from) AS vote_carried, array_agg(v.withdrawn) AS vote_withdrawn
+               array_agg(v.carried_from) AS vote_carried, array_agg(v.withdrawn) AS vote_withdrawn,
+               array_agg(array_to_string(v.marks, ',')) AS vote_marks
           FROM (SELECT v.*, w.vote_seq IS NOT NULL AS withdrawn
                   FROM vote v
                   LEFT JOIN vote_withdrawal w
@@ -304,6 +305,7 @@ fn votes(row: &PgRow, task_id: Uuid) -> Result<Vec<VoteRow>, sqlx::Error> {
     let mut effectual = Values::<bool>::of(row, "vote_effectual")?;
     let mut carried = Values::<Option<i32>>::of(row, "vote_carried")?;
     let mut withdrawn = Values::<bool>::of(row, "vote_withdrawn")?;
+    let mut marks = Values::<String>::of(row, "vote_marks")?;
     let rows = voters.0.map(|voter_id| {
         Ok(VoteRow {
             task_id,
@@ -318,6 +320,7 @@ fn votes(row: &PgRow, task_id: Uuid) -> Result<Vec<VoteRow>, sqlx::Error> {
             effectual: effectual.next()?,
             withdrawn: withdrawn.next()?,
             carried_from: carried.next()?,
+            marks: marks.next()?,
         })
     });
     rows.collect()

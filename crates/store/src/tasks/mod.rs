@@ -188,6 +188,7 @@ fn tell(
         cause.place,
         cause.why,
     );
+    let leaf = leaf.with_marks(decision.marks());
     batch.leaves.add(task.id.uuid(), cause.receipt, &leaf)?;
     for kind in &decision.events {
         let event = write::event(*kind, task, payload.clone())?;

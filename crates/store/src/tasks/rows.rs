@@ -289,6 +289,8 @@ pub(crate) struct VoteRow {
     pub effectual: bool,
     pub carried_from: Option<i32>,
     pub withdrawn: bool,
+    /// Names joined by commas.
+    pub marks: String,
 }
 
 impl TryFrom<VoteRow> for Vote {
@@ -302,6 +304,8 @@ impl TryFrom<VoteRow> for Vote {
         };
         let places = row.places.split(',').filter(|text| !text.is_empty()).map(place);
         let places = places.collect::<Result<BTreeSet<UserId>, RowError>>()?;
+        let marks = row.marks.split(',').filter(|text| !text.is_empty());
+        let marks = marks.map(|mark| of.word("marks", mark.to_owned()));
         let carried_from = row.carried_from.map(|from| of.natural("carried_from", from));
         Ok(Self {
             voter: UserId::from_uuid(row.voter_id),
@@ -315,6 +319,7 @@ impl TryFrom<VoteRow> for Vote {
             effectual: row.effectual,
             withdrawn: row.withdrawn,
             carried_from: carried_from.transpose()?,
+            marks: marks.collect::<Result<_, RowError>>()?,
         })
     }
 }

@@ -59,7 +59,15 @@ async fn rulebook_has_people_agents_and_policies_as_stored() {
     assert_eq!(book.directory.people().count(), usize::try_from(PEOPLE).unwrap());
     let aliases = BTreeSet::from([three]);
     let roles_since = roles.iter().map(|role| (role.clone(), given)).collect();
-    let expected = Person { id: two, roles, roles_since, active: false, manager, aliases };
+    let expected = Person {
+        id: two,
+        roles,
+        roles_since,
+        active: false,
+        manager,
+        aliases,
+        is_unconfirmed: false,
+    };
     assert_eq!(book.directory.person(two), Some(&expected));
     assert!(book.directory.same_human(three, two));
     assert_eq!((book.names[&two].as_str(), book.names[&one].as_str()), ("Bo", "person 1"));

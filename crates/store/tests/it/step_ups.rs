@@ -27,6 +27,7 @@ fn passkey(rig: &TestDatabase) -> Passkey {
         counter: 0,
         created_at: rig.now,
         last_used_at: None,
+        counts_from: None,
     }
 }
 
@@ -73,7 +74,7 @@ async fn step_up_is_used_by_one_decision_and_immutable() {
     let mut tx = rig.begin().await;
     let found = step_ups::unused(&mut tx, PERSON).await.unwrap();
     assert_eq!(found.len(), 2);
-    assert_eq!(found[0].1.subject, Digest::of(b"this"));
+    assert_eq!(found[0].word.subject, Digest::of(b"this"));
     step_ups::use_up(&mut tx, used).await.unwrap();
     rig.keep(tx).await;
     let mut tx = rig.begin().await;
@@ -82,7 +83,7 @@ async fn step_up_is_used_by_one_decision_and_immutable() {
     tx.roll_back().await;
     let mut tx = rig.begin().await;
     let left = step_ups::unused(&mut tx, PERSON).await.unwrap();
-    assert_eq!(left.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [other]);
+    assert_eq!(left.iter().map(|left| left.id).collect::<Vec<_>>(), [other]);
     assert_eq!(step_ups::question(&mut tx, used).await.unwrap(), None, "it is over");
     // The application can only change confirmations that were not used.
     assert_eq!(touched(&mut tx, "UPDATE step_up SET signature = '\\x00'").await, 1);

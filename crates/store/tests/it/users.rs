@@ -41,6 +41,8 @@ async fn user_round_trips_and_can_be_changed() {
         roles: BTreeSet::new(),
         aliases: BTreeSet::new(),
         created_at: rig.now,
+        unconfirmed: None,
+        passkeys_reset_at: None,
     };
     assert_eq!(users::get(&mut tx, new.id).await.unwrap(), Some(expected.clone()));
     let known = users::of_subject(&mut tx, &new.issuer, &new.subject).await.unwrap();

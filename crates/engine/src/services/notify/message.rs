@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use ade_core::limits::{MESSAGE_ITEMS_MAX, MESSAGE_TITLE_MAX_CHARS};
+use ade_core::preference::AccountNotice;
 use ade_core::sanitize_display::named;
 use ade_store::messages::PendingNotification;
 use ade_store::notifications::NotificationSubject;
@@ -27,15 +28,27 @@ pub struct MessageLine {
 impl NotificationMessage {
     /// Creates a message. `page` is the public URL of the product.
     pub fn new(items: &[PendingNotification], page: &str) -> Self {
+        Self::with_invitation(items, page, None)
+    }
+
+    /// Creates a message in which an invitation leads to this link. Without one, invitations are
+    /// left out: they were accepted or replaced, or have expired. `None` if nothing is left.
+    pub fn of(items: &[PendingNotification], page: &str, join: Option<&str>) -> Option<Self> {
+        let is_left = |item: &&PendingNotification| join.is_some() || !is_invitation(item);
+        let left: Vec<PendingNotification> = items.iter().filter(is_left).cloned().collect();
+        (!left.is_empty()).then(|| Self::with_invitation(&left, page, join))
+    }
+
+    fn with_invitation(items: &[PendingNotification], page: &str, join: Option<&str>) -> Self {
         let most = usize::try_from(MESSAGE_ITEMS_MAX).unwrap_or(usize::MAX);
         let lines: Vec<MessageLine> =
-            items.iter().take(most).map(|item| line(item, page)).collect();
+            items.iter().take(most).map(|item| line(item, page, join)).collect();
         let subject = match (items, lines.first()) {
             ([_], Some(line)) => line.text.clone(),
             _ => format!("{} notifications", items.len()),
         };
         let link = match items {
-            [item] => link_to(page, &item.subject),
+            [item] => link_to(page, item, join),
             _ => format!("{page}/inbox"),
         };
         Self { subject, more: items.len().saturating_sub(lines.len()), lines, link }
@@ -59,7 +72,11 @@ impl NotificationMessage {
     }
 }
 
-fn line(item: &PendingNotification, page: &str) -> MessageLine {
+fn is_invitation(item: &PendingNotification) -> bool {
+    item.kind == AccountNotice::Invited.as_str()
+}
+
+fn line(item: &PendingNotification, page: &str, join: Option<&str>) -> MessageLine {
     let what = label(&item.kind);
     let text = match &item.subject {
         NotificationSubject::Task { number, title, .. } => {
@@ -67,11 +84,14 @@ fn line(item: &PendingNotification, page: &str) -> MessageLine {
         }
         NotificationSubject::Account { detail } => format!("{what}: {}", plain(detail)),
     };
-    MessageLine { text, link: link_to(page, &item.subject) }
+    MessageLine { text, link: link_to(page, item, join) }
 }
 
-fn link_to(page: &str, subject: &NotificationSubject) -> String {
-    match subject {
+fn link_to(page: &str, item: &PendingNotification, join: Option<&str>) -> String {
+    if let Some(join) = join.filter(|_| is_invitation(item)) {
+        return join.to_owned();
+    }
+    match &item.subject {
         NotificationSubject::Task { id, .. } => format!("{page}/tasks/{id}"),
         NotificationSubject::Account { .. } => format!("{page}/settings/passkeys"),
     }
@@ -99,6 +119,7 @@ fn label(kind: &str) -> &str {
         "passkey.added" => "A passkey was added to your account",
         "passkey.reset" => "The passkeys of your account were removed",
         "change.proposed" => "A change to the rules was proposed",
+        "user.invited" => "Accept the invitation within 15 minutes, with this link",
         other => other,
     }
 }
