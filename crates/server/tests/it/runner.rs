@@ -29,20 +29,13 @@ struct Stage {
 
 impl Stage {
     async fn new(subject: Subject, line: LockBackend) -> Self {
-        let executors = vec![("value.*".parse().unwrap(), Arc::clone(&subject.executor))];
-        let world =
-            World::fitted(TestServerOptions { executors, key: subject.key(), ..line.into() }).await;
-        let bob = world.person("Bob", &["author"]).await;
-        let rea = world.person("Rea", &["reviewer"]).await;
-        Self { world, subject, bob, rea }
+        Self::bound_to(TenantBinding::Every, subject, line).await
     }
 
-    /// Like [`Stage::on_rows`], with an executor that serves another tenant.
-    async fn of_another_tenant(subject: Subject) -> Self {
-        let executors = vec![("value.*".parse().unwrap(), Arc::clone(&subject.executor))];
-        let tenants = TenantBinding::Listed(vec!["other".to_owned()]);
-        let line = LockBackend::Rows(LockBackend::SETTINGS);
-        let options = TestServerOptions { executors, tenants, key: subject.key(), ..line.into() };
+    /// A stage whose executor serves these tenants.
+    async fn bound_to(tenants: TenantBinding, subject: Subject, line: LockBackend) -> Self {
+        let executors = vec![subject.entry("value.*", tenants)];
+        let options = TestServerOptions { executors, key: subject.key(), ..line.into() };
         let world = World::fitted(options).await;
         let bob = world.person("Bob", &["author"]).await;
         let rea = world.person("Rea", &["reviewer"]).await;
@@ -101,7 +94,7 @@ impl Stage {
     }
 }
 
-fn working(app: &Arc<App>) -> Driver {
+pub fn working(app: &Arc<App>) -> Driver {
     let plan = WorkerPlan {
         run: vec!["apply_runner".to_owned()],
         period: Duration::from_secs(1),
@@ -114,7 +107,9 @@ fn working(app: &Arc<App>) -> Driver {
 /// and an agent applies them.
 #[tokio::test]
 async fn executor_of_another_tenant_applies_nothing() {
-    let stage = Stage::of_another_tenant(Subject::command()).await;
+    let tenants = TenantBinding::Listed(vec!["other".to_owned()]);
+    let line = LockBackend::Rows(LockBackend::SETTINGS);
+    let stage = Stage::bound_to(tenants, Subject::command(), line).await;
     let (world, bob) = (&stage.world, &stage.bob);
     let bot = runner(world, "infra-bot", bob).await;
     let mut wanted = plan("Set the value");

@@ -10,6 +10,7 @@ use ade_core::limits::{
 };
 use ade_core::token::Token;
 use ade_engine::workers::Driver;
+use ade_engine::services::tenant_binding::TenantBinding;
 use ade_testkit::{eventually, within};
 use futures_util::future::join_all;
 use reqwest::header::{LOCATION, SET_COOKIE};
@@ -22,7 +23,7 @@ use crate::coverage::cases;
 use crate::live::{Said, Socket};
 use crate::provider::FakeProvider;
 use crate::test_server::{TestServer, settings};
-use crate::world::{Answer, LockBackend, TestServerOptions, World, id};
+use crate::world::{Answer, LockBackend, TestProvider, TestServerOptions, World, id};
 
 cases! {
     sign_in_follows_groups_and_is_revoked_within_a_second:
@@ -129,7 +130,18 @@ impl<'a> Browser<'a> {
 
     /// Signs in to join a tenant, from the page of this server that says so.
     pub async fn join(&mut self, provider: &FakeProvider, claims: &Value, tenant: &str) -> String {
-        let path = format!("/auth/login?provider=company&return_to=/inbox&tenant={tenant}");
+        self.join_through("company", provider, claims, tenant).await
+    }
+
+    /// Like [`Browser::join`], through the provider that the settings give this name.
+    pub async fn join_through(
+        &mut self,
+        name: &str,
+        provider: &FakeProvider,
+        claims: &Value,
+        tenant: &str,
+    ) -> String {
+        let path = format!("/auth/login?provider={name}&return_to=/inbox&tenant={tenant}");
         let own = [("sec-fetch-site", "same-origin")];
         let (_, link) = self.ask("GET", &path, None, &own).await;
         self.return_with(&provider.agree(&link.unwrap(), claims)).await
@@ -143,8 +155,8 @@ impl<'a> Browser<'a> {
 
 pub async fn home() -> (World, FakeProvider) {
     let provider = FakeProvider::start().await;
-    let fittings =
-        TestServerOptions { provider: Some(provider.issuer.clone()), ..LockBackend::Off.into() };
+    let providers = vec![TestProvider::company(&provider.issuer, TenantBinding::Every)];
+    let fittings = TestServerOptions { providers, ..LockBackend::Off.into() };
     let world = World::fitted(fittings).await;
     give(&world, &world.admin.token, &provider, json!({ "dba": ["reviewer"] })).await;
     (world, provider)

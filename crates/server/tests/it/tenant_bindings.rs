@@ -10,7 +10,7 @@ use tokio::process::Command;
 
 use crate::provider::FakeProvider;
 use crate::signing_in::{Browser, ada, give, home};
-use crate::world::{LockBackend, Person, TestServerOptions, World};
+use crate::world::{LockBackend, Person, TestProvider, TestServerOptions, World};
 
 /// A second tenant that maps the same group, and its admin.
 async fn evil(world: &World, provider: &FakeProvider) -> (String, Person) {
@@ -108,12 +108,9 @@ async fn sign_in_that_fails_in_one_tenant_opens_the_others() {
 #[tokio::test]
 async fn provider_signs_in_only_to_its_tenants() {
     let provider = FakeProvider::start().await;
-    let world = World::fitted(TestServerOptions {
-        provider: Some(provider.issuer.clone()),
-        tenants: TenantBinding::Listed(vec!["acme".to_owned()]),
-        ..LockBackend::Off.into()
-    })
-    .await;
+    let tenants = TenantBinding::Listed(vec!["acme".to_owned()]);
+    let providers = vec![TestProvider::company(&provider.issuer, tenants)];
+    let world = World::fitted(TestServerOptions { providers, ..LockBackend::Off.into() }).await;
     give(&world, &world.admin.token, &provider, json!({ "dba": ["reviewer"] })).await;
     let (_, admin) = evil(&world, &provider).await;
     // The admin of a tenant that the provider does not serve enters the person.
