@@ -1375,6 +1375,7 @@ CREATE TABLE public.approval (
     score integer NOT NULL,
     CONSTRAINT approval_score_is_natural CHECK ((score >= 0)),
     CONSTRAINT approval_status_is_known CHECK ((status = ANY (ARRAY['PENDING'::text,
+    email_verified_at timestamp with time zone,
         'APPROVED'::text, 'REJECTED'::text, 'DELEGATED'::text, 'SUPERSEDED'::text,
         'EXPIRED'::text])))
 )

@@ -132,7 +132,8 @@ fn admin() -> NewUser {
     let id = UserId::from_uuid(Uuid::now_v7());
     let profile =
         UserProfile { name: "First admin".to_owned(), email: None, manager: None, is_active: true };
-    NewUser { id, issuer: "local".to_owned(), subject: id.to_string(), profile }
+    let (issuer, subject) = ("local".to_owned(), id.to_string());
+    NewUser { id, issuer, subject, profile, has_verified_email: false }
 }
 
 async fn first_admin(tx: &mut Tx) -> Result<UserId, Error> {

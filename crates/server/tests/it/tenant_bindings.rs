@@ -74,7 +74,7 @@ async fn link_from_another_site_leads_to_the_sign_in_page() {
     assert!(!accounts(&world, &admin).await.contains("Ada"));
 }
 
-/// An admin who fills a tenant with accounts of one address blocks that tenant only.
+/// A tenant with too many accounts of one address blocks itself only.
 #[tokio::test]
 async fn sign_in_that_fails_in_one_tenant_opens_the_others() {
     let (world, provider) = home().await;
@@ -87,8 +87,9 @@ async fn sign_in_that_fails_in_one_tenant_opens_the_others() {
         browser.join(&provider, &claims, tenant).await;
     }
     let crowd = format!(
-        "INSERT INTO app_user (tenant_id, id, issuer, subject, name, email)
-         SELECT tenant_id, gen_random_uuid(), 'local', 'crowd-' || n, 'Crowd', 'ada@example.org'
+        "INSERT INTO app_user (tenant_id, id, issuer, subject, name, email, email_verified_at)
+         SELECT tenant_id, gen_random_uuid(), 'corp', 'crowd-' || n, 'Crowd', 'ada@example.org',
+                now()
            FROM tenant, generate_series(1, {}) AS n WHERE name = 'evil'",
         ACCOUNTS_OF_ADDRESS_MAX + 1
     );
