@@ -45,7 +45,7 @@ pub async fn migrate(owner_url: &str) -> Result<(), Error> {
 
 /// Checks everything that keeps this process from starting. The error says what to do.
 pub async fn check(app: &App) -> Result<(), Unfit> {
-    boot::check(&app.pools.api, &app.pools.worker).await
+    boot::check(&app.pools.api, &app.pools.worker, app.replica.as_ref()).await
 }
 
 /// Returns whether the installation has more than one tenant.
