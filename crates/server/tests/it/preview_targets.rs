@@ -289,7 +289,7 @@ async fn doctor_reports_unbound_targets_of_several_tenants() {
         setting("PREVIEW__TARGETS__ORDERS__KIND", "copy"),
     ];
     let doctor = || String::from_utf8(server(&["doctor"], &settings).stdout).unwrap();
-    let wrong = "fail  tenants: `preview.targets.orders.tenants` is not set";
+    let wrong = "fail  tenants: `tenants` is not set in every shared table";
     for (tenant, is_wrong) in [("acme", false), ("other", true)] {
         let hashing = Pepper::new(vec![7; 32]).unwrap();
         bootstrap::bootstrap(&database.url(), &hashing, tenant).await.unwrap();

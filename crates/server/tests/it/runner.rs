@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::executions::{claim, permit, runner};
 use crate::executors::{Subject, assert_gone};
 use crate::explaining::gate;
+use crate::test_server::TestServer;
 use crate::world::{
     LockBackend, Person, TestServerOptions, World, path_of, plan, without_request_id,
 };
@@ -132,6 +133,38 @@ async fn executor_of_another_tenant_applies_nothing() {
     world.approve(&stage.rea, &world.task(bob, &task).await).await;
     let permit = permit(world, &bot).await;
     assert_eq!(permit["task"]["id"], task["id"]);
+    driver.stop().await;
+    assert_eq!((stage.subject.value().as_str(), stage.subject.applied().as_str()), ("one", ""));
+}
+
+/// The processes keep running and are not notified.
+#[tokio::test]
+async fn unbound_executor_is_disabled_by_a_second_tenant() {
+    let line = LockBackend::Rows(LockBackend::SETTINGS);
+    let stage = Stage::bound_to(TenantBinding::Sole, Subject::command(), line).await;
+    let (world, bob) = (&stage.world, &stage.bob);
+    let elsewhere = world.beside().await;
+    let task = stage.task("two", "", "none").await;
+    let evaluate = async |rig: &TestServer, token: &str| {
+        let wanted = json!({
+            "title": "Set the value", "type": TYPE, "parameters": { "value": "three" },
+            "resources": [{ "resource": "database:orders" }],
+        });
+        let asked = rig.json("/v1/tasks/evaluate", wanted.to_string()).bearer_auth(token);
+        asked.send().await.unwrap().status().as_u16()
+    };
+    for rig in [&world.rig, &elsewhere] {
+        assert_eq!(evaluate(rig, &bob.token).await, 200, "the only tenant may use it");
+    }
+    let (_, other) = world.tenant("other").await;
+    for rig in [&world.rig, &elsewhere] {
+        for token in [&bob.token, &other.token] {
+            assert_eq!(evaluate(rig, token).await, 422);
+        }
+    }
+    let bot = runner(world, "infra-bot", bob).await;
+    let driver = working(&world.app);
+    assert_eq!(permit(world, &bot).await["task"]["id"], task["id"], "it is left to agents");
     driver.stop().await;
     assert_eq!((stage.subject.value().as_str(), stage.subject.applied().as_str()), ("one", ""));
 }
