@@ -36,8 +36,8 @@ async fn ready_app(config: &Config, service: &str) -> Result<Arc<App>> {
     let app = assemble::app(config, service)?;
     bootstrap::check(&app).await?;
     let tables = shared_without_tenants(config, &app).await?;
-    if let Some(table) = tables.first() {
-        bail!("{}", NameTenants { table });
+    if !tables.is_empty() {
+        bail!("{}", NameTenants(&tables));
     }
     for (name, target) in config.preview.targets()? {
         if target.kind == TargetKind::Live {
@@ -55,19 +55,17 @@ async fn shared_without_tenants(config: &Config, app: &App) -> Result<Vec<String
     Ok(if is_wrong { tables } else { Vec::new() })
 }
 
-/// Says that a table of the settings does not name its tenants.
-struct NameTenants<'a> {
-    table: &'a str,
-}
+/// Says which tables of the settings do not name their tenants, with the lines to add.
+struct NameTenants<'a>(&'a [String]);
 
 impl fmt::Display for NameTenants<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{table}.tenants` is not set, and the installation has more than one tenant: list the \
-             ids or names of the tenants that may use `{table}`",
-            table = self.table
-        )
+        f.write_str(
+            "`tenants` is not set in every shared table of the settings, and the installation has \
+             more than one tenant: add these lines, with the ids or names of the tenants that may \
+             use each of them",
+        )?;
+        self.0.iter().try_for_each(|table| write!(f, "\n  [{table}]\n  tenants = [\"…\"]"))
     }
 }
 
@@ -113,12 +111,11 @@ pub fn migrate(config: &Config, bootstrap: Option<&str>) -> Result<ExitCode> {
         bootstrap::migrate(url.reveal()).await?;
         println!("Migrations applied: the schema is up to date.");
         let Some(name) = bootstrap else { return Ok(ExitCode::SUCCESS) };
-        if let Some(table) = config.without_tenants().first()
-            && bootstrap::would_add_tenant(url.reveal(), name).await?
-        {
+        let tables = config.without_tenants();
+        if !tables.is_empty() && bootstrap::would_add_tenant(url.reveal(), name).await? {
             bail!(
                 "the tenant `{name}` was not created: with it, the server could not start: {}",
-                NameTenants { table }
+                NameTenants(&tables)
             );
         }
         let pepper = assemble::pepper(config)?;
@@ -198,8 +195,9 @@ pub fn doctor(config: &Config) -> Result<ExitCode> {
             let mut is_fit = report("database setup", bootstrap::check(&app).await);
             // Without the tables there are no tenants to count.
             if is_fit {
-                for table in &shared_without_tenants(config, &app).await? {
-                    is_fit &= report("tenants", Err(NameTenants { table }));
+                let tables = shared_without_tenants(config, &app).await?;
+                if !tables.is_empty() {
+                    is_fit = report("tenants", Err(NameTenants(&tables)));
                 }
             }
             let status = status::standing(&app).await;

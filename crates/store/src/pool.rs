@@ -131,6 +131,7 @@ impl Pools {
 #[derive(Debug, Clone)]
 pub struct Pool {
     class: PoolClass,
+    login: String,
     connections: Connections,
 }
 
@@ -149,11 +150,17 @@ impl Pool {
             .application_name("ade")
             .options([("jit", "off")])
             .statement_cache_capacity(settings.statement_cache);
+        let login = options.get_username().to_owned();
         let must_write = class != PoolClass::Replica;
         let timeouts =
             Timeouts { acquire: settings.acquire_timeout, answer: settings.answer_timeout };
         let connections = Connections::new(options, max, must_write, timeouts);
-        Ok(Self { class, connections })
+        Ok(Self { class, login, connections })
+    }
+
+    /// Returns the login in the address, which a pooler may replace by another one.
+    pub(crate) fn login(&self) -> &str {
+        &self.login
     }
 
     pub fn class(&self) -> PoolClass {

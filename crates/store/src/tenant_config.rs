@@ -33,8 +33,7 @@ const RULEBOOK_CLOCK_SLACK: Duration = Duration::from_hours(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantConfig {
-    /// The tenant when the rulebook was loaded: a tenant that is created later does not raise the
-    /// version of this one, so `is_only` may be out of date. It is never true for the later one.
+    /// The tenant. Creating a second one raises the version of the first, so `is_only` is current.
     pub tenant: TenantIdentity,
     /// Whether the tenant is in setup: its rules change without a second admin.
     pub is_in_setup: bool,

@@ -21,6 +21,8 @@ pub struct User {
     pub issuer: String,
     pub subject: String,
     pub profile: UserProfile,
+    /// Whether an identity provider has verified the address in the profile.
+    pub has_verified_email: bool,
     pub roles: BTreeSet<Role>,
     /// The linked accounts as they were entered, in either direction; the rules resolve them
     /// transitively.
@@ -55,6 +57,17 @@ pub struct NewUser {
     pub issuer: String,
     pub subject: String,
     pub profile: UserProfile,
+    pub has_verified_email: bool,
+}
+
+/// An account with a given email address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccountOfAddress {
+    pub id: UserId,
+    /// Whether an identity provider has verified the address, or only an admin has entered it.
+    pub is_verified: bool,
+    /// The number of accounts with which this one is linked directly.
+    pub links: usize,
 }
 
 struct UserRow {
@@ -63,6 +76,7 @@ struct UserRow {
     subject: String,
     name: String,
     email: Option<String>,
+    has_verified_email: bool,
     manager_id: Option<Uuid>,
     active: bool,
     created_at: PgTimestamp,
@@ -86,6 +100,7 @@ impl From<UserRow> for User {
             issuer: row.issuer,
             subject: row.subject,
             profile,
+            has_verified_email: row.has_verified_email,
             roles: row.roles.into_iter().map(Role::new).collect(),
             aliases: row.aliases.into_iter().map(UserId::from_uuid).collect(),
             created_at: row.created_at.0,
@@ -102,8 +117,8 @@ pub async fn insert(tx: &mut Tx, user: &NewUser) -> Result<(), StoreError> {
     let profile = &user.profile;
     let query = query!(
         "INSERT INTO app_user (tenant_id, id, issuer, subject, name, email, manager_id, active,
-             created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+             created_at, email_verified_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, CASE WHEN $10 THEN $9::timestamptz END)",
         tx.tenant().uuid(),
         user.id.uuid(),
         user.issuer,
@@ -113,6 +128,7 @@ pub async fn insert(tx: &mut Tx, user: &NewUser) -> Result<(), StoreError> {
         profile.manager.map(UserId::uuid),
         profile.is_active,
         PgTimestamp(tx.now()) as _,
+        user.has_verified_email,
     );
     tx.write(query).await?;
     Ok(())
@@ -147,6 +163,7 @@ async fn within(tx: &mut Tx, first: Uuid, last: Uuid, limit: u32) -> Result<Vec<
     let query = query_as!(
         UserRow,
         r#"SELECT u.id, u.issuer, u.subject, u.name, u.email, u.manager_id, u.active,
+                  u.email_verified_at IS NOT NULL AS "has_verified_email!",
                   u.created_at AS "created_at: PgTimestamp", u.invited_by,
                   u.unconfirmed_since AS "unconfirmed_since: PgTimestamp",
                   u.passkeys_reset_at AS "passkeys_reset_at: PgTimestamp",
@@ -168,10 +185,12 @@ async fn within(tx: &mut Tx, first: Uuid, last: Uuid, limit: u32) -> Result<Vec<
     Ok(tx.fetch(query).await?.into_iter().map(User::from).collect())
 }
 
-/// Updates a person. `Conflict` if the person does not exist.
+/// Updates a person. A changed address is no longer verified. `Conflict` if the person does not
+/// exist.
 pub async fn update(tx: &mut Tx, id: UserId, profile: &UserProfile) -> Result<(), StoreError> {
     let query = query!(
-        "UPDATE app_user SET name = $3, email = $4, manager_id = $5, active = $6
+        "UPDATE app_user SET name = $3, email = $4, manager_id = $5, active = $6,
+                email_verified_at = CASE WHEN email = $4 THEN email_verified_at END
           WHERE tenant_id = $1 AND id = $2",
         tx.tenant().uuid(),
         id.uuid(),
@@ -179,6 +198,17 @@ pub async fn update(tx: &mut Tx, id: UserId, profile: &UserProfile) -> Result<()
         profile.email.as_deref(),
         profile.manager.map(UserId::uuid),
         profile.is_active,
+    );
+    tx.write_one(&id, query).await
+}
+
+/// Records that an identity provider has verified the address of a person.
+pub async fn verify_email(tx: &mut Tx, id: UserId) -> Result<(), StoreError> {
+    let query = query!(
+        "UPDATE app_user SET email_verified_at = $3 WHERE tenant_id = $1 AND id = $2",
+        tx.tenant().uuid(),
+        id.uuid(),
+        PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&id, query).await
 }
@@ -202,18 +232,27 @@ pub async fn set_roles(tx: &mut Tx, id: UserId, roles: &BTreeSet<Role>) -> Resul
     Ok(())
 }
 
-/// Returns accounts with this address, ignoring case; one more than allowed, so that an excess is
-/// noticed.
-pub async fn with_email(tx: &mut Tx, email: &str) -> Result<Vec<UserId>, StoreError> {
+/// Returns accounts with this address, ignoring case, and first those that have verified it; one
+/// more than allowed, so that an excess is noticed.
+pub async fn with_email(tx: &mut Tx, email: &str) -> Result<Vec<AccountOfAddress>, StoreError> {
     let query = query!(
-        "SELECT id FROM app_user WHERE tenant_id = $1 AND lower(email) = lower($2)
-          ORDER BY id LIMIT $3",
+        r#"SELECT u.id, u.email_verified_at IS NOT NULL AS "is_verified!",
+                  (SELECT count(*) FROM user_alias a
+                    WHERE a.tenant_id = $1 AND (a.user_id = u.id OR a.alias_id = u.id))
+                      AS "links!"
+             FROM app_user u WHERE u.tenant_id = $1 AND lower(u.email) = lower($2)
+            ORDER BY u.email_verified_at IS NULL, u.id LIMIT $3"#,
         tx.tenant().uuid(),
         email,
         i64::try_from(ACCOUNTS_OF_ADDRESS_MAX + 1).unwrap_or(i64::MAX),
     );
     let rows = tx.fetch(query).await?;
-    Ok(rows.into_iter().map(|row| UserId::from_uuid(row.id)).collect())
+    let account = rows.into_iter().map(|row| AccountOfAddress {
+        id: UserId::from_uuid(row.id),
+        is_verified: row.is_verified,
+        links: usize::try_from(row.links).unwrap_or(usize::MAX),
+    });
+    Ok(account.collect())
 }
 
 /// Links two accounts and returns whether the link is new.

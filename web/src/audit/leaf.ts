@@ -163,6 +163,7 @@ const VERBS: Record<string, readonly [past: string, base: string, rest: string]>
   'user.confirm': ['confirmed', 'confirm', '{}'],
   'user.create': ['added', 'add', '{}'],
   'user.set_roles': ['set', 'set', 'the roles of {}'],
+  'user.verify_email': ['verified', 'verify', 'the email address of {}'],
   'webhook.administer': ['administered', 'administer', 'webhooks'],
   'webhook.change': ['changed', 'change', '{}'],
   'webhook.create': ['created', 'create', '{}'],

@@ -44,9 +44,11 @@ pub const GROUPS_OF_PERSON_MAX: usize = 512;
 pub const GROUP_ROLES_MAX: usize = 256;
 /// Providers with group roles in one tenant; more than an installation configures.
 pub const GROUP_ROLE_PROVIDERS_MAX: usize = 64;
-/// Accounts with one verified email address, which are linked as one person; a sign-in that needs
-/// one more is refused because it could not be linked with all.
-pub const ACCOUNTS_OF_ADDRESS_MAX: usize = 100;
+/// Accounts of one tenant that have verified the same email address, which are linked as one
+/// person; a sign-in that needs one more is refused because it could not be linked with all.
+/// Accounts for which only an admin has entered the address do not count, and are linked as long as
+/// this many links are left.
+pub const ACCOUNTS_OF_ADDRESS_MAX: usize = 50;
 /// Tenants that one sign-in updates and that the person can switch to.
 pub const TENANTS_OF_PERSON_MAX: usize = 32;
 

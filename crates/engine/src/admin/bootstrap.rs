@@ -45,7 +45,7 @@ pub async fn migrate(owner_url: &str) -> Result<(), Error> {
 
 /// Checks everything that keeps this process from starting. The error says what to do.
 pub async fn check(app: &App) -> Result<(), Unfit> {
-    boot::check(&app.pools.api, &app.pools.worker).await
+    boot::check(&app.pools.api, &app.pools.worker, app.replica.as_ref()).await
 }
 
 /// Returns whether the installation has more than one tenant.
@@ -132,7 +132,8 @@ fn admin() -> NewUser {
     let id = UserId::from_uuid(Uuid::now_v7());
     let profile =
         UserProfile { name: "First admin".to_owned(), email: None, manager: None, is_active: true };
-    NewUser { id, issuer: "local".to_owned(), subject: id.to_string(), profile }
+    let (issuer, subject) = ("local".to_owned(), id.to_string());
+    NewUser { id, issuer, subject, profile, has_verified_email: false }
 }
 
 async fn first_admin(tx: &mut Tx) -> Result<UserId, Error> {

@@ -67,8 +67,8 @@ pub struct Previewed<'a> {
 /// Previews a proposal of this tenant. No transaction is open meanwhile, because a target may be
 /// slow.
 pub async fn preview(app: &App, tenant: TenantId, proposal: &Proposal) -> Result<Preview, Error> {
-    let executor = executor(app, tenant, &proposal.task_type).await?;
-    let _slot = match executor.preview_target(proposal) {
+    let (executor, target) = executor(app, tenant, proposal).await?;
+    let _slot = match target {
         Some(target) => {
             let entered = app.executors.preview_slots().enter(tenant, target).await;
             Some(entered.map_err(|TooManyPreviews| Error::TooOften {
@@ -87,20 +87,22 @@ pub async fn preview(app: &App, tenant: TenantId, proposal: &Proposal) -> Result
     })
 }
 
-/// Returns the executor that serves tasks of this type in the tenant.
+/// Returns the executor that serves this proposal in the tenant, and the target that its preview
+/// uses.
 async fn executor<'a>(
     app: &'a App,
     tenant: TenantId,
-    task_type: &str,
-) -> Result<&'a dyn Executor, Error> {
-    if !app.executors.has_any(task_type) {
-        return Ok(&PlanExecutor);
+    proposal: &Proposal,
+) -> Result<(&'a dyn Executor, Option<String>), Error> {
+    if !app.executors.has_any(&proposal.task_type) {
+        return Ok((&PlanExecutor, None));
     }
     let actor = Actor::system("preview");
     let mut tx = Tx::begin(&app.pools.api, tenant, actor, TenantLock::None).await?;
     let book = app.books.current(&mut tx).await?;
     tx.roll_back().await;
-    Ok(app.executors.of(&book.tenant).for_type(task_type))
+    let executor = app.executors.of(&book.tenant).for_type(&proposal.task_type);
+    Ok((executor, executor.preview_target(&book.tenant, proposal)))
 }
 
 pub fn check_tags(tags: &BTreeSet<String>) -> Result<(), Error> {

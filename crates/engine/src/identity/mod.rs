@@ -1,6 +1,7 @@
 //! People and programs prove who they are: sign-in with an identity provider, sessions, tokens,
 //! devices, invitations and passkeys, and the users, groups and roles behind them.
 
+mod address_links;
 pub mod authenticate;
 pub mod device;
 pub mod group_roles;

@@ -8,9 +8,7 @@ use ade_core::actor::{Actor, Credential, CredentialKind, Role};
 use ade_core::audit::{AuditEntry, EntryKind, What, Where, Who, Why};
 use ade_core::identity::{return_to, roles_of};
 use ade_core::ids::{TenantId, UserId};
-use ade_core::limits::{
-    ACCOUNTS_OF_ADDRESS_MAX, NAME_MAX_BYTES, SESSION_TTL, SESSIONS_OPEN_MAX, TENANTS_OF_PERSON_MAX,
-};
+use ade_core::limits::{NAME_MAX_BYTES, SESSION_TTL, SESSIONS_OPEN_MAX, TENANTS_OF_PERSON_MAX};
 use ade_core::time::Timestamp;
 use ade_core::token::{Secret, Token, TokenKind};
 use ade_store::sessions::{self, Away, NewSession, OpenTenant};
@@ -22,6 +20,7 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use uuid::Uuid;
 
+use super::address_links::to_link;
 use super::users::require_room;
 use crate::app::App;
 use crate::command::schedule::JobKind;
@@ -211,16 +210,21 @@ async fn admit(
         tx.roll_back().await;
         return Ok(id);
     }
-    let Found { known, roles, others } = found;
+    let Found { known, roles, others, verifies_address } = found;
     let (id, action) = match known {
         Some(user) => (user.id, (user.roles != roles).then_some("user.set_roles")),
         None => (enter(&mut tx, identity).await?, Some("user.create")),
     };
     join(&mut tx, id, &others, place).await?;
+    if verifies_address {
+        users::verify_email(&mut tx, id).await?;
+        let why = Why { reason: Some("verified by the provider".to_owned()), ticket: None };
+        append(&mut tx, system(), id, "user.verify_email", place, why).await?;
+    }
     if let Some(action) = action {
         users::set_roles(&mut tx, id, &roles).await?;
         let why = Why { reason: Some("groups at the identity provider".to_owned()), ticket: None };
-        append(&mut tx, Who::System { worker: WORKER.to_owned() }, id, action, place, why).await?;
+        append(&mut tx, system(), id, action, place, why).await?;
     }
     scheduled_jobs::set_for_approved(&mut tx, JobKind::CheckBasis.as_str()).await?;
     tx.commit().await?;
@@ -231,15 +235,19 @@ async fn admit(
 struct Found {
     known: Option<User>,
     roles: BTreeSet<Role>,
-    /// Accounts with the same verified address that are not linked yet.
+    /// Accounts with the same address that are not linked yet and can be.
     others: Vec<UserId>,
+    /// Whether the provider has now verified the address that the account already has.
+    verifies_address: bool,
 }
 
 impl Found {
     /// Returns the user, if nothing has to be changed.
     fn settled(&self) -> Option<UserId> {
         let user = self.known.as_ref()?;
-        (user.roles == self.roles && self.others.is_empty()).then_some(user.id)
+        let is_settled =
+            user.roles == self.roles && self.others.is_empty() && !self.verifies_address;
+        is_settled.then_some(user.id)
     }
 }
 
@@ -249,22 +257,19 @@ async fn look(tx: &mut Tx, identity: &Identity) -> Result<Found, Error> {
         Some(id) => users::get(tx, id).await?,
         None => None,
     };
-    let mut others = match &identity.email {
-        Some(email) => users::with_email(tx, email).await?,
+    let others = match &identity.email {
+        Some(email) => to_link(&users::with_email(tx, email).await?, known.as_ref())?,
         None => Vec::new(),
     };
-    let is_joined = |other: &UserId| {
-        known.as_ref().is_some_and(|user| user.id == *other || user.aliases.contains(other))
-    };
-    // Accounts beyond the limit were not read.
-    if others.len() > ACCOUNTS_OF_ADDRESS_MAX {
-        return Err(crowded());
-    }
-    others.retain(|other| !is_joined(other));
+    let verifies_address = known.as_ref().is_some_and(|user| {
+        let lower = |email: &Option<String>| email.as_ref().map(|email| email.to_lowercase());
+        let verified = lower(&identity.email);
+        !user.has_verified_email && verified.is_some() && verified == lower(&user.profile.email)
+    });
     let mapping = group_roles::of_issuer(tx, &identity.issuer).await?;
     let present = known.as_ref().map(|user| user.roles.clone()).unwrap_or_default();
     let roles = roles_of(&present, &mapping, &identity.groups);
-    Ok(Found { known, roles, others })
+    Ok(Found { known, roles, others, verifies_address })
 }
 
 async fn enter(tx: &mut Tx, identity: &Identity) -> Result<UserId, Error> {
@@ -275,23 +280,18 @@ async fn enter(tx: &mut Tx, identity: &Identity) -> Result<UserId, Error> {
     let profile =
         UserProfile { name, email: identity.email.clone(), manager: None, is_active: true };
     let (issuer, subject) = (identity.issuer.clone(), identity.subject.clone());
-    users::insert(tx, &NewUser { id, issuer, subject, profile }).await?;
+    let has_verified_email = identity.email.is_some();
+    users::insert(tx, &NewUser { id, issuer, subject, profile, has_verified_email }).await?;
     Ok(id)
 }
 
-fn crowded() -> Error {
-    Error::TooMany { what: "accounts with this email address", most: ACCOUNTS_OF_ADDRESS_MAX }
-}
-
-/// Links other accounts with the same verified email address: they belong to the same person. A
-/// link grants nothing, and prevents approving one's own changes. It is checked at every sign-in,
-/// because an admin may have set the address meanwhile; an address set by an admin is not verified
-/// and is not enough for a link. If there are too many accounts to link with all of them, the
-/// sign-in is refused: the person could approve through an unlinked one.
+/// Links other accounts with the email address that this person has verified: they count as the
+/// same person. A link grants nothing, and prevents approving one's own changes. It is checked at
+/// every sign-in, because an admin may have set the address meanwhile; an address set by an admin
+/// alone is not enough for a link, because neither account has verified it. If there are too many
+/// verified accounts to link with all of them, the sign-in is refused: the person could approve
+/// through an unlinked one.
 async fn join(tx: &mut Tx, id: UserId, others: &[UserId], place: &Where) -> Result<(), Error> {
-    if others.len() >= ACCOUNTS_OF_ADDRESS_MAX {
-        return Err(crowded());
-    }
     for other in others {
         for one in [id, *other] {
             let known = users::get(tx, one).await?.ok_or(Error::NotFound { what: "user" })?;
@@ -299,8 +299,7 @@ async fn join(tx: &mut Tx, id: UserId, others: &[UserId], place: &Where) -> Resu
         }
         users::add_alias(tx, id, *other).await?;
         let why = Why { reason: Some("same verified email address".to_owned()), ticket: None };
-        let who = Who::System { worker: WORKER.to_owned() };
-        append(tx, who, id, "user.add_alias", place, why).await?;
+        append(tx, system(), id, "user.add_alias", place, why).await?;
     }
     Ok(())
 }
@@ -359,6 +358,10 @@ pub(crate) async fn open_in(
     let who = Who::User { user, credential: Some(credential) };
     append(tx, who, user, "session.begin", &place, Why::default()).await?;
     Ok(token)
+}
+
+fn system() -> Who {
+    Who::System { worker: WORKER.to_owned() }
 }
 
 async fn append(

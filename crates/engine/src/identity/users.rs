@@ -44,7 +44,7 @@ pub(crate) async fn create(act: &mut AdminCommand<'_>, new: NewUser) -> Result<A
     require_manager(act, new.manager_id).await?;
     let profile =
         UserProfile { name: new.name, email: new.email, manager: new.manager_id, is_active: true };
-    let person = users::NewUser { id, issuer, subject, profile };
+    let person = users::NewUser { id, issuer, subject, profile, has_verified_email: false };
     users::insert(&mut act.tx, &person).await?;
     users::set_roles(&mut act.tx, id, &roles).await?;
     let created = get_in(act, id).await?;

@@ -13,11 +13,12 @@ use ade_core::change::{Digest, StrictValue};
 use ade_core::ids::{ExecutionId, TaskId, TenantId};
 use ade_core::resource::ResourceRef;
 use ade_engine::services::executors::{
-    Applies, CommandExecutor, Executor, ExecutorOutcome, Http, HttpEndpoint, Leash, Left,
-    OutputLine, PermittedAttempt, PlanExecutor, PreviewError, Program, ProgramLimits, Signer,
+    Applies, CommandExecutor, Executor, ExecutorEntry, ExecutorOutcome, Http, HttpEndpoint, Leash,
+    Left, OutputLine, PermittedAttempt, PlanExecutor, PreviewError, Program, ProgramLimits, Signer,
     SqlPreview, Stash,
 };
 use ade_engine::services::outbound::{AddressError, AddressPolicy};
+use ade_engine::services::tenant_binding::TenantBinding;
 use ade_engine::{Pool, PoolClass, PoolSettings};
 use ade_testkit::http_target::{AUDIENCE, ISSUER, RESOURCE};
 use ade_testkit::process::Process;
@@ -95,6 +96,12 @@ impl Subject {
         let executor =
             Arc::new(Http::new(endpoint, signer, ISSUER.to_owned(), Some(AUDIENCE.to_owned())));
         Self { executor, target: Target::Http(target) }
+    }
+
+    /// The executor as the settings of an installation name it.
+    pub fn entry(&self, types: &str, tenants: TenantBinding) -> ExecutorEntry {
+        let types = types.parse().unwrap();
+        ExecutorEntry { types, tenants, executor: Arc::clone(&self.executor) }
     }
 
     pub fn value(&self) -> String {

@@ -18,7 +18,8 @@ const WORKER: &str = "audit_logger";
 
 async fn world_with(sink: String) -> World {
     let line = LockBackend::Rows(LockBackend::SETTINGS);
-    World::fitted(TestServerOptions { sink: Some(sink), ..line.into() }).await
+    let sink = Some((sink, TenantBinding::Every));
+    World::fitted(TestServerOptions { sink, ..line.into() }).await
 }
 
 fn place(world: &str) -> PathBuf {
@@ -85,12 +86,9 @@ async fn export_contains_only_tenants_of_the_sink() {
     std::fs::create_dir(&directory).unwrap();
     let file = directory.join("events.jsonl");
     let line = LockBackend::Rows(LockBackend::SETTINGS);
-    let world = World::fitted(TestServerOptions {
-        sink: Some(format!("file://{}", file.display())),
-        tenants: TenantBinding::Listed(vec!["other".to_owned()]),
-        ..line.into()
-    })
-    .await;
+    let tenants = TenantBinding::Listed(vec!["other".to_owned()]);
+    let sink = Some((format!("file://{}", file.display()), tenants));
+    let world = World::fitted(TestServerOptions { sink, ..line.into() }).await;
     let (other, admin) = world.tenant("other").await;
     world.draft(&admin, "exported").await;
     make_events(&world, 3).await;

@@ -39,7 +39,7 @@ cases! {
         Denied "POST /v1/inbound-sources/{id}/rotate";
 }
 
-const SOURCES: &str = "/v1/inbound-sources";
+pub const SOURCES: &str = "/v1/inbound-sources";
 
 /// A source whose template proposes a restart of the host in the event.
 pub fn source(agent: &str) -> Value {
@@ -54,13 +54,14 @@ pub fn source(agent: &str) -> Value {
     } })
 }
 
-struct Sender {
-    path: String,
+/// A system that signs its events with the secret of a source.
+pub struct Sender {
+    pub path: String,
     secret: Vec<u8>,
 }
 
 impl Sender {
-    fn of(made: &Value) -> Self {
+    pub fn of(made: &Value) -> Self {
         let secret = made["secret"].as_str().unwrap().strip_prefix("whsec_").unwrap();
         let path = made["path"].as_str().unwrap().to_owned();
         Self { path, secret: STANDARD.decode(secret).unwrap() }
@@ -73,9 +74,14 @@ impl Sender {
     }
 
     async fn send(&self, world: &World, id: &str, body: Value) -> Answer {
+        self.send_to(&self.path, world, id, body).await
+    }
+
+    /// Sends an event to the source at this path, which may be another one.
+    pub async fn send_to(&self, path: &str, world: &World, id: &str, body: Value) -> Answer {
         let (at, text) = (seconds(), body.to_string());
         let signature = self.sign(id, at, &text);
-        post(world, &self.path, id, at, &signature, body).await
+        post(world, path, id, at, &signature, body).await
     }
 }
 

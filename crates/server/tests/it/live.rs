@@ -19,7 +19,7 @@ use crate::coverage::cases;
 use crate::test_server::{TestServer, settings};
 use crate::world::{LockBackend, Person, World, id, path_of};
 
-const SOON: Duration = Duration::from_mins(1);
+pub const SOON: Duration = Duration::from_mins(1);
 
 cases! {
     event_stream_delivers_events_in_order:

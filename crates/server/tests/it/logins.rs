@@ -29,15 +29,17 @@ impl Installation {
         std::fs::write(&pepper, [7; 32]).unwrap();
         database.login("app", "ade_app").await;
         database.login("work", "ade_app, ade_worker").await;
+        database.login("read", "ade_app").await;
         Self { database, pepper }
     }
 
-    async fn run(&self, subcommand: &str, logins: [Option<&str>; 2]) -> Output {
+    /// Runs the server with the logins of the API, of the workers and of the replica.
+    async fn run(&self, subcommand: &str, logins: [Option<&str>; 3]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ade-server"));
         command.arg(subcommand).env_clear().env("ADE__SERVER__LISTEN", "127.0.0.1:0");
         command.env("ADE__AUTH__PEPPER_FILE", &self.pepper);
         command.env("ADE__LOCKS__BACKEND", "postgres");
-        for (name, login) in ["URL", "WORKER_URL"].into_iter().zip(logins) {
+        for (name, login) in ["URL", "WORKER_URL", "REPLICA_URL"].into_iter().zip(logins) {
             let url = login.map(|login| self.database.url_as(login));
             command.envs(url.map(|url| (format!("ADE__DATABASE__{name}"), url)));
         }
@@ -47,7 +49,7 @@ impl Installation {
 
     /// Asserts that neither the server nor `doctor` accepts these logins, and that both print all
     /// of these parts.
-    async fn assert_refused(&self, logins: [Option<&str>; 2], parts: &[&str]) {
+    async fn assert_refused(&self, logins: [Option<&str>; 3], parts: &[&str]) {
         for subcommand in STARTS.into_iter().chain(["doctor"]) {
             let output = self.run(subcommand, logins).await;
             assert!(!output.status.success(), "{subcommand} accepts {logins:?}");
@@ -61,7 +63,7 @@ impl Installation {
 
     /// Asserts that `doctor` finds nothing wrong with the database.
     async fn assert_accepted(&self) {
-        let output = self.run("doctor", [Some("app"), Some("work")]).await;
+        let output = self.run("doctor", [Some("app"), Some("work"), Some("read")]).await;
         let said = String::from_utf8(output.stdout).unwrap();
         assert!(said.contains("ok    database setup"), "{said}");
     }
@@ -77,16 +79,18 @@ impl Drop for Installation {
 async fn login_used_by_api_and_workers_is_refused() {
     let installation = Installation::new().await;
     installation.assert_accepted().await;
-    installation.assert_refused([Some("app"), None], &["`database.worker_url` is not set"]).await;
+    installation
+        .assert_refused([Some("app"), None, None], &["`database.worker_url` is not set"])
+        .await;
     let shared = ["is used for the API and for the workers", "CREATE ROLE ade_work LOGIN"];
-    installation.assert_refused([Some("app"), Some("app")], &shared).await;
-    installation.assert_refused([Some("work"), Some("work")], &shared).await;
+    installation.assert_refused([Some("app"), Some("app"), None], &shared).await;
+    installation.assert_refused([Some("work"), Some("work"), None], &shared).await;
 }
 
 #[tokio::test]
 async fn login_with_dangerous_privilege_is_refused() {
     let installation = Installation::new().await;
-    let (database, logins) = (&installation.database, [Some("app"), Some("work")]);
+    let (database, logins) = (&installation.database, [Some("app"), Some("work"), None]);
     let [app, work] = ["app", "work"].map(|login| format!("{}_{login}", database.name()));
     database.run(&format!("GRANT ade_worker TO {app}; ALTER ROLE {work} CREATEROLE")).await;
     let fix = [format!("REVOKE ade_worker FROM {app}"), format!("ALTER ROLE {work} NOCREATEROLE")];
@@ -96,4 +100,24 @@ async fn login_with_dangerous_privilege_is_refused() {
         database.run(&statement).await;
     }
     installation.assert_accepted().await;
+}
+
+/// The replica has the rows of every tenant, too.
+#[tokio::test]
+async fn replica_login_with_dangerous_privilege_is_refused() {
+    let installation = Installation::new().await;
+    let database = &installation.database;
+    let logins = [Some("app"), Some("work"), Some("read")];
+    installation.assert_accepted().await;
+    let read = format!("{}_read", database.name());
+    database.run(&format!("GRANT ade_worker TO {read}; ALTER ROLE {read} BYPASSRLS")).await;
+    let fix = [format!("REVOKE ade_worker FROM {read}"), format!("ALTER ROLE {read} NOBYPASSRLS")];
+    let parts = fix.each_ref().map(|statement| format!("  {statement};"));
+    installation.assert_refused(logins, &parts.each_ref().map(String::as_str)).await;
+    for statement in fix {
+        database.run(&statement).await;
+    }
+    installation.assert_accepted().await;
+    let shared = [Some("app"), Some("work"), Some("work")];
+    installation.assert_refused(shared, &["which is not for workers, is a `ade_worker`"]).await;
 }

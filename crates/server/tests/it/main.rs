@@ -173,6 +173,10 @@ mod tasks;
 #[cfg(test)]
 mod tenant_bindings;
 #[cfg(test)]
+mod tenant_calls;
+#[cfg(test)]
+mod tenant_matrix;
+#[cfg(test)]
 mod test_server;
 #[cfg(test)]
 mod timeouts;

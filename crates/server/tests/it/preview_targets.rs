@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
 
+use ade_core::ids::TenantId;
 use ade_engine::admin::bootstrap;
 use ade_engine::services::secrets::Pepper;
 use ade_testkit::Database;
@@ -146,6 +147,34 @@ async fn begin_on_foreign_target_answers_like_unknown() {
     scene.assert_denied(begin).await;
 }
 
+/// A tenant must not find out how busy the target of another one is, nor take its slots.
+#[tokio::test]
+async fn busy_foreign_target_answers_like_unknown() {
+    let scene = Scene::new(bound_to(Some(&["acme"]))).await;
+    let (_, other) = scene.world.tenant("other").await;
+    let slots = scene.world.app.executors.preview_slots();
+    let mut held = Vec::new();
+    for number in 0..4 {
+        let tenant = TenantId::from_u128(number);
+        held.push(slots.enter(tenant, "database:orders".to_owned()).await.unwrap());
+    }
+    let evaluate = async |who: &Person, target: &str| {
+        scene.world.post(&who.token, "/v1/tasks/evaluate", change(target, SCRIPT)).await
+    };
+    let (own, foreign, unknown) = tokio::join!(
+        evaluate(&scene.bob, "orders"),
+        evaluate(&other, "orders"),
+        evaluate(&other, "absent"),
+    );
+    own.refused(429, "rate_limited");
+    let [foreign, unknown] = [foreign, unknown].map(|answer| {
+        (answer.status, without_request_id(answer.body).to_string().replace("absent", "orders"))
+    });
+    assert_eq!(foreign, unknown);
+    drop(held);
+    evaluate(&scene.bob, "orders").await.expect(200);
+}
+
 #[tokio::test]
 async fn mcp_proposal_on_foreign_target_answers_like_unknown() {
     let mut scene = Scene::new(bound_to(Some(&["acme"]))).await;
@@ -260,7 +289,7 @@ async fn doctor_reports_unbound_targets_of_several_tenants() {
         setting("PREVIEW__TARGETS__ORDERS__KIND", "copy"),
     ];
     let doctor = || String::from_utf8(server(&["doctor"], &settings).stdout).unwrap();
-    let wrong = "fail  tenants: `preview.targets.orders.tenants` is not set";
+    let wrong = "fail  tenants: `tenants` is not set in every shared table";
     for (tenant, is_wrong) in [("acme", false), ("other", true)] {
         let hashing = Pepper::new(vec![7; 32]).unwrap();
         bootstrap::bootstrap(&database.url(), &hashing, tenant).await.unwrap();

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::executions::{claim, permit, runner};
 use crate::executors::{Subject, assert_gone};
 use crate::explaining::gate;
+use crate::test_server::TestServer;
 use crate::world::{
     LockBackend, Person, TestServerOptions, World, path_of, plan, without_request_id,
 };
@@ -29,20 +30,13 @@ struct Stage {
 
 impl Stage {
     async fn new(subject: Subject, line: LockBackend) -> Self {
-        let executors = vec![("value.*".parse().unwrap(), Arc::clone(&subject.executor))];
-        let world =
-            World::fitted(TestServerOptions { executors, key: subject.key(), ..line.into() }).await;
-        let bob = world.person("Bob", &["author"]).await;
-        let rea = world.person("Rea", &["reviewer"]).await;
-        Self { world, subject, bob, rea }
+        Self::bound_to(TenantBinding::Every, subject, line).await
     }
 
-    /// Like [`Stage::on_rows`], with an executor that serves another tenant.
-    async fn of_another_tenant(subject: Subject) -> Self {
-        let executors = vec![("value.*".parse().unwrap(), Arc::clone(&subject.executor))];
-        let tenants = TenantBinding::Listed(vec!["other".to_owned()]);
-        let line = LockBackend::Rows(LockBackend::SETTINGS);
-        let options = TestServerOptions { executors, tenants, key: subject.key(), ..line.into() };
+    /// A stage whose executor serves these tenants.
+    async fn bound_to(tenants: TenantBinding, subject: Subject, line: LockBackend) -> Self {
+        let executors = vec![subject.entry("value.*", tenants)];
+        let options = TestServerOptions { executors, key: subject.key(), ..line.into() };
         let world = World::fitted(options).await;
         let bob = world.person("Bob", &["author"]).await;
         let rea = world.person("Rea", &["reviewer"]).await;
@@ -101,7 +95,7 @@ impl Stage {
     }
 }
 
-fn working(app: &Arc<App>) -> Driver {
+pub fn working(app: &Arc<App>) -> Driver {
     let plan = WorkerPlan {
         run: vec!["apply_runner".to_owned()],
         period: Duration::from_secs(1),
@@ -114,7 +108,9 @@ fn working(app: &Arc<App>) -> Driver {
 /// and an agent applies them.
 #[tokio::test]
 async fn executor_of_another_tenant_applies_nothing() {
-    let stage = Stage::of_another_tenant(Subject::command()).await;
+    let tenants = TenantBinding::Listed(vec!["other".to_owned()]);
+    let line = LockBackend::Rows(LockBackend::SETTINGS);
+    let stage = Stage::bound_to(tenants, Subject::command(), line).await;
     let (world, bob) = (&stage.world, &stage.bob);
     let bot = runner(world, "infra-bot", bob).await;
     let mut wanted = plan("Set the value");
@@ -137,6 +133,38 @@ async fn executor_of_another_tenant_applies_nothing() {
     world.approve(&stage.rea, &world.task(bob, &task).await).await;
     let permit = permit(world, &bot).await;
     assert_eq!(permit["task"]["id"], task["id"]);
+    driver.stop().await;
+    assert_eq!((stage.subject.value().as_str(), stage.subject.applied().as_str()), ("one", ""));
+}
+
+/// The processes keep running and are not notified.
+#[tokio::test]
+async fn unbound_executor_is_disabled_by_a_second_tenant() {
+    let line = LockBackend::Rows(LockBackend::SETTINGS);
+    let stage = Stage::bound_to(TenantBinding::Sole, Subject::command(), line).await;
+    let (world, bob) = (&stage.world, &stage.bob);
+    let elsewhere = world.beside().await;
+    let task = stage.task("two", "", "none").await;
+    let evaluate = async |rig: &TestServer, token: &str| {
+        let wanted = json!({
+            "title": "Set the value", "type": TYPE, "parameters": { "value": "three" },
+            "resources": [{ "resource": "database:orders" }],
+        });
+        let asked = rig.json("/v1/tasks/evaluate", wanted.to_string()).bearer_auth(token);
+        asked.send().await.unwrap().status().as_u16()
+    };
+    for rig in [&world.rig, &elsewhere] {
+        assert_eq!(evaluate(rig, &bob.token).await, 200, "the only tenant may use it");
+    }
+    let (_, other) = world.tenant("other").await;
+    for rig in [&world.rig, &elsewhere] {
+        for token in [&bob.token, &other.token] {
+            assert_eq!(evaluate(rig, token).await, 422);
+        }
+    }
+    let bot = runner(world, "infra-bot", bob).await;
+    let driver = working(&world.app);
+    assert_eq!(permit(world, &bot).await["task"]["id"], task["id"], "it is left to agents");
     driver.stop().await;
     assert_eq!((stage.subject.value().as_str(), stage.subject.applied().as_str()), ("one", ""));
 }

@@ -11,6 +11,7 @@ use ade_engine::admin::bootstrap;
 use ade_engine::services::locks::Rate;
 use ade_engine::services::rate_limiter;
 use ade_engine::services::secrets::Pepper;
+use ade_engine::services::tenant_binding::TenantBinding;
 use ade_testkit::{Cluster, Database, leak};
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ use crate::program::Program;
 use crate::provider::FakeProvider;
 use crate::signing_in::{Browser, ada, give};
 use crate::tokens::ROWS_WITH;
-use crate::world::{LockBackend, TestServerOptions, World, unlimited};
+use crate::world::{LockBackend, TestProvider, TestServerOptions, World, unlimited};
 
 /// An address on which nothing listens.
 const NOWHERE: &str = "127.0.0.1:1";
@@ -251,7 +252,7 @@ async fn secrets_never_appear_in_logs_answers_or_tables() {
 async fn secrets_are_never_stored_in_redis() {
     let provider = FakeProvider::start().await;
     let fittings = TestServerOptions {
-        provider: Some(provider.issuer.clone()),
+        providers: vec![TestProvider::company(&provider.issuer, TenantBinding::Every)],
         // So slow that the count of every caller is still stored.
         rates: rate_limiter::RateLimitSettings {
             token: Rate { per_minute: 1, burst: 1_000 },

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use ade_core::limits::{
     ACCOUNTS_OF_ADDRESS_MAX, GROUP_ROLE_PROVIDERS_MAX, PROVIDER_WAITERS_MAX, TENANTS_OF_PERSON_MAX,
+    USER_ALIASES_MAX,
 };
 use ade_core::token::Token;
+use ade_engine::services::tenant_binding::TenantBinding;
 use ade_engine::workers::Driver;
 use ade_testkit::{eventually, within};
 use futures_util::future::join_all;
@@ -22,7 +24,7 @@ use crate::coverage::cases;
 use crate::live::{Said, Socket};
 use crate::provider::FakeProvider;
 use crate::test_server::{TestServer, settings};
-use crate::world::{Answer, LockBackend, TestServerOptions, World, id};
+use crate::world::{Answer, LockBackend, TestProvider, TestServerOptions, World, id};
 
 cases! {
     sign_in_follows_groups_and_is_revoked_within_a_second:
@@ -129,7 +131,18 @@ impl<'a> Browser<'a> {
 
     /// Signs in to join a tenant, from the page of this server that says so.
     pub async fn join(&mut self, provider: &FakeProvider, claims: &Value, tenant: &str) -> String {
-        let path = format!("/auth/login?provider=company&return_to=/inbox&tenant={tenant}");
+        self.join_through("company", provider, claims, tenant).await
+    }
+
+    /// Like [`Browser::join`], through the provider that the settings give this name.
+    pub async fn join_through(
+        &mut self,
+        name: &str,
+        provider: &FakeProvider,
+        claims: &Value,
+        tenant: &str,
+    ) -> String {
+        let path = format!("/auth/login?provider={name}&return_to=/inbox&tenant={tenant}");
         let own = [("sec-fetch-site", "same-origin")];
         let (_, link) = self.ask("GET", &path, None, &own).await;
         self.return_with(&provider.agree(&link.unwrap(), claims)).await
@@ -143,8 +156,8 @@ impl<'a> Browser<'a> {
 
 pub async fn home() -> (World, FakeProvider) {
     let provider = FakeProvider::start().await;
-    let fittings =
-        TestServerOptions { provider: Some(provider.issuer.clone()), ..LockBackend::Off.into() };
+    let providers = vec![TestProvider::company(&provider.issuer, TenantBinding::Every)];
+    let fittings = TestServerOptions { providers, ..LockBackend::Off.into() };
     let world = World::fitted(fittings).await;
     give(&world, &world.admin.token, &provider, json!({ "dba": ["reviewer"] })).await;
     (world, provider)
@@ -720,8 +733,8 @@ async fn group_roles_of_too_many_providers_are_refused() {
 async fn sign_in_with_too_many_linked_accounts_is_refused() {
     let (world, provider) = home().await;
     let fill = format!(
-        "INSERT INTO app_user (tenant_id, id, issuer, subject, name, email)
-         SELECT tenant_id, gen_random_uuid(), 'local', 'ada ' || n, 'Ada', 'ada@example.org'
+        "INSERT INTO app_user (tenant_id, id, issuer, subject, name, email, email_verified_at)
+         SELECT tenant_id, gen_random_uuid(), 'corp', 'ada ' || n, 'Ada', 'ada@example.org', now()
            FROM tenant, generate_series(1, {ACCOUNTS_OF_ADDRESS_MAX}) AS n"
     );
     world.database.run(&fill).await;
@@ -739,4 +752,76 @@ async fn sign_in_with_too_many_linked_accounts_is_refused() {
                       ON (u.tenant_id, u.id) = (a.tenant_id, a.user_id) WHERE u.subject = 'ada'";
     let others = i64::try_from(ACCOUNTS_OF_ADDRESS_MAX).unwrap() - 1;
     assert_eq!(world.database.number(joined).await, others, "linked with all of them");
+}
+
+/// An admin can enter any address any number of times. That links accounts, so that none of them
+/// can approve for another one, but ends no sign-in.
+#[tokio::test]
+async fn address_that_an_admin_entered_ends_no_sign_in() {
+    let (world, provider) = home().await;
+    let fill = async |issuer: &str, verified_at: &str, count: usize| {
+        let sql = format!(
+            "INSERT INTO app_user (tenant_id, id, issuer, subject, name, email, email_verified_at)
+             SELECT tenant_id, gen_random_uuid(), '{issuer}', n, 'Crowd', 'ADA@example.org',
+                    {verified_at} FROM tenant, generate_series(1, {count}) AS n"
+        );
+        world.database.run(&sql).await;
+    };
+    fill("local", "NULL", USER_ALIASES_MAX * 2).await;
+    let linked = async |subject: &str| {
+        let sql = format!(
+            "SELECT count(*) FROM user_alias a JOIN app_user u ON u.tenant_id = a.tenant_id
+                AND u.id IN (a.user_id, a.alias_id) WHERE u.subject = '{subject}'"
+        );
+        usize::try_from(world.database.number(&sql).await).unwrap()
+    };
+    let comes = async |subject: &str| {
+        let mut claims = ada(&["dba"]);
+        claims["sub"] = json!(subject);
+        claims["email"] = json!("ada@example.org");
+        claims["email_verified"] = json!(true);
+        Browser::new(&world, &world.rig).sign_in(&provider, &claims).await
+    };
+    let room = USER_ALIASES_MAX - ACCOUNTS_OF_ADDRESS_MAX;
+    for _ in 0..2 {
+        assert_eq!(comes("ada").await, "/inbox");
+        assert_eq!(linked("ada").await, room, "linked with as many as leave room");
+    }
+    // Accounts that have verified the address find room later, and all of them are linked.
+    fill("corp", "now()", ACCOUNTS_OF_ADDRESS_MAX - 1).await;
+    assert_eq!(comes("ada").await, "/inbox");
+    assert_eq!(linked("ada").await, room + ACCOUNTS_OF_ADDRESS_MAX - 1);
+    assert_eq!(comes("one more").await, "/sign-in?problem=unavailable");
+    assert_eq!(comes("ada").await, "/inbox");
+}
+
+#[tokio::test]
+async fn address_is_verified_by_a_sign_in_until_it_changes() {
+    let (world, provider) = home().await;
+    let entered = json!({
+        "name": "Ada", "roles": [], "email": "Ada@example.org",
+        "issuer": provider.issuer, "subject": "ada",
+    });
+    let entered = world.post(&world.admin.token, "/v1/users", entered).await.expect(201);
+    let verified = "SELECT count(*) FROM app_user WHERE num_nulls(email_verified_at) = 0";
+    let comes = async |email: &str, is_verified: bool| {
+        let mut claims = ada(&["dba"]);
+        claims["email"] = json!(email);
+        claims["email_verified"] = json!(is_verified);
+        let to = Browser::new(&world, &world.rig).sign_in(&provider, &claims).await;
+        assert_eq!(to, "/inbox");
+        world.database.number(verified).await
+    };
+    assert_eq!(comes("ada@example.org", false).await, 0, "the provider has not verified it");
+    assert_eq!(comes("eve@example.org", true).await, 0, "the account has another address");
+    assert_eq!(comes("ada@example.org", true).await, 1);
+    comes("ada@example.org", true).await;
+    let audit = format!("/v1/audit?object={}", id(&entered));
+    let entries = world.get(&world.admin.token, &audit).await.expect(200).to_string();
+    assert_eq!(entries.matches("user.verify_email").count(), 1, "{entries}");
+    let path = format!("/v1/users/{}", id(&entered));
+    for (change, left) in [(json!({ "name": "A." }), 1), (json!({ "email": "a@example.org" }), 0)] {
+        world.send("PATCH", &world.admin.token, &path, Some(change), &[]).await.expect(200);
+        assert_eq!(world.database.number(verified).await, left);
+    }
 }

@@ -119,7 +119,7 @@ async fn head(world: &World, of: &Tenant) -> u64 {
 }
 
 /// Reads all events up to this number. Each number is sent or skipped, so the loop always ends.
-async fn heard(socket: &mut Socket, head: u64) -> Vec<Value> {
+pub async fn heard(socket: &mut Socket, head: u64) -> Vec<Value> {
     let mut events = Vec::new();
     loop {
         let said =

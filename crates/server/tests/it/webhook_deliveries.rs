@@ -36,7 +36,7 @@ impl Clock {
 }
 
 /// Sends everything that can be sent now.
-async fn settle(world: &World) {
+pub async fn settle(world: &World) {
     while world.work("relay").await.has_more {}
     while world.work("webhook_dispatcher").await.has_more {}
     send(world).await;

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use ade_core::flag::Switches;
 use ade_core::ids::{TenantId, UserId};
-use ade_core::policy::Pattern;
 use ade_core::step_up::Rule;
 use ade_core::time::Timestamp;
 use ade_core::token::{KeyId, Token, TokenKind};
@@ -105,21 +104,18 @@ pub struct TestServerOptions {
     /// The tenants of each preview target. Every target is a copy, the database `orders`.
     pub targets: BTreeMap<String, Option<Vec<String>>>,
     /// Executors in addition to the SQL preview.
-    pub executors: Vec<(Pattern, Arc<dyn Executor>)>,
+    pub executors: Vec<ExecutorEntry>,
     /// The issuer of receipts, as targets know it, and its signing key; generated if absent.
     pub key: Option<(String, Vec<u8>)>,
     /// The address of the storage for complete logs.
     pub blobs: Option<String>,
-    /// The address to which events are exported.
-    pub sink: Option<String>,
-    /// The tenants that the executors, the sink and the identity provider serve.
-    pub tenants: TenantBinding,
+    /// The address to which events are exported, and the tenants whose events are exported.
+    pub sink: Option<(String, TenantBinding)>,
     /// The address of the mail server.
     pub mail: Option<String>,
     /// The address of the Slack API.
     pub slack: Option<String>,
-    /// The issuer of an identity provider.
-    pub provider: Option<String>,
+    pub providers: Vec<TestProvider>,
     pub rates: rate_limiter::RateLimitSettings,
     /// The default feature flags of tenants.
     pub flags: Switches,
@@ -137,6 +133,21 @@ pub struct TestServerOptions {
     pub answer_timeout: Duration,
 }
 
+/// An identity provider in the settings of an installation.
+#[derive(Debug, Clone)]
+pub struct TestProvider {
+    pub name: String,
+    pub issuer: String,
+    pub tenants: TenantBinding,
+}
+
+impl TestProvider {
+    /// The provider of installations that have only one.
+    pub fn company(issuer: &str, tenants: TenantBinding) -> Self {
+        Self { name: "company".to_owned(), issuer: issuer.to_owned(), tenants }
+    }
+}
+
 impl From<LockBackend> for TestServerOptions {
     fn from(line: LockBackend) -> Self {
         Self {
@@ -146,10 +157,9 @@ impl From<LockBackend> for TestServerOptions {
             key: None,
             blobs: None,
             sink: None,
-            tenants: TenantBinding::Every,
             mail: None,
             slack: None,
-            provider: None,
+            providers: Vec::new(),
             rates: unlimited(),
             flags: Switches::default(),
             step_up: Rule::default(),
@@ -178,7 +188,7 @@ pub fn unlimited() -> rate_limiter::RateLimitSettings {
 }
 
 pub struct World {
-    fittings: TestServerOptions,
+    pub fittings: TestServerOptions,
     pub database: Database,
     pub rig: TestServer,
     pub app: Arc<App>,
@@ -298,8 +308,7 @@ impl World {
 
     /// Another process over the same database.
     pub fn another_app(&self) -> Arc<App> {
-        let urls = ["app", "work"].map(|login| self.database.url_as(login));
-        app_at(&self.database, urls, None, &self.fittings)
+        self.app_fitted(&self.fittings)
     }
 
     /// Another process over the same database that also serves requests.
@@ -315,9 +324,14 @@ impl World {
 
     /// Another process over the same database, with settings of its own.
     pub async fn beside_fitted(&self, fittings: &TestServerOptions) -> TestServer {
-        let urls = ["app", "work"].map(|login| self.database.url_as(login));
-        let app = app_at(&self.database, urls, None, fittings);
+        let app = self.app_fitted(fittings);
         TestServer::over(Shared::new(app, settings(&[]), telemetry::metrics().unwrap())).await
+    }
+
+    /// Like [`World::another_app`], with settings of its own.
+    pub fn app_fitted(&self, fittings: &TestServerOptions) -> Arc<App> {
+        let urls = ["app", "work"].map(|login| self.database.url_as(login));
+        app_at(&self.database, urls, None, fittings)
     }
 
     /// Creates a tenant and its first admin in the same way as an installation.
@@ -801,16 +815,16 @@ fn notify(fittings: &TestServerOptions) -> Notify {
 }
 
 fn providers(fittings: &TestServerOptions) -> Providers {
-    let settings = fittings.provider.iter().map(|issuer| identity::ProviderSettings {
-        name: "company".to_owned(),
-        title: "The company".to_owned(),
-        issuer: issuer.clone(),
+    let settings = fittings.providers.iter().map(|provider| identity::ProviderSettings {
+        name: provider.name.clone(),
+        title: format!("The {}", provider.name),
+        issuer: provider.issuer.clone(),
         client_id: "ade".to_owned(),
         client_secret: Some("a secret of the client".to_owned()),
         scopes: vec!["openid".to_owned(), "profile".to_owned()],
         groups_claim: "groups".to_owned(),
         allow_loopback: true,
-        tenants: fittings.tenants.clone(),
+        tenants: provider.tenants.clone(),
     });
     let all = settings.map(|settings| Provider::new(settings).unwrap()).collect();
     Providers::new(all, &fittings.page)
@@ -848,11 +862,7 @@ fn app_at(
         .map(|(name, of)| (name.clone(), PreviewTarget::new(target.clone(), of.clone().into())))
         .collect();
     let sql: Arc<dyn Executor> = Arc::new(SqlPreview::new(targets, pools.api.clone()));
-    let executors = fittings.executors.iter().cloned().map(|(types, executor)| ExecutorEntry {
-        types,
-        tenants: fittings.tenants.clone(),
-        executor,
-    });
+    let executors = fittings.executors.iter().cloned();
     let sql = ExecutorEntry {
         types: "sql.*".parse().unwrap(),
         tenants: TenantBinding::Every,
@@ -877,8 +887,8 @@ fn app_at(
         flags: fittings.flags,
         live: fittings.line.live(),
         webhooks: Webhooks::new(AddressPolicy::Loopback, Vec::new(), SystemLookup).unwrap(),
-        sink: (fittings.sink.as_deref())
-            .map(|sink| Sink::open(sink, fittings.tenants.clone()).unwrap()),
+        sink: (fittings.sink.as_ref())
+            .map(|(sink, tenants)| Sink::open(sink, tenants.clone()).unwrap()),
         notify: notify(fittings),
         providers: providers(fittings),
         passkeys: Passkeys::new(fittings.step_up, Duration::from_hours(1), &fittings.page).unwrap(),

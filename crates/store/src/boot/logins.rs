@@ -17,13 +17,15 @@ const SUPERUSER: &str = "SUPERUSER";
 pub(super) enum LoginPurpose {
     Api,
     Workers,
+    /// Reads from the replica.
+    Replica,
 }
 
 impl LoginPurpose {
     /// Returns the roles that the login needs.
     fn roles(self) -> Vec<String> {
         let roles: &[&str] = match self {
-            Self::Api => &[APP],
+            Self::Api | Self::Replica => &[APP],
             Self::Workers => &[APP, WORKER],
         };
         roles.iter().map(|role| (*role).to_owned()).collect()
@@ -54,7 +56,9 @@ impl fmt::Display for ExcessPrivilege {
         };
         match (login == holder, privilege == WORKER) {
             (true, _) => write!(f, "login `{login}` has {privilege}: {danger}")?,
-            (false, true) => write!(f, "login `{login}` for the API is a `{WORKER}`: {danger}")?,
+            (false, true) => {
+                write!(f, "login `{login}`, which is not for workers, is a `{WORKER}`: {danger}")?;
+            }
             (false, false) => {
                 write!(f, "login `{login}` has {privilege} through `{holder}`: {danger}")?;
             }
@@ -75,8 +79,8 @@ struct Row {
     fix: Vec<String>,
 }
 
-/// Returns the privileges that the login of this connection must not have. A superuser has all of
-/// them, so only this one is reported.
+/// Returns the privileges that this login must not have. A superuser has all of them, so only this
+/// one is reported.
 pub(super) async fn excess<'c>(
     connection: impl PgExecutor<'c>,
     login: &str,
@@ -87,7 +91,7 @@ pub(super) async fn excess<'c>(
     let rows = query_as!(
         Row,
         r#"WITH login AS (
-               SELECT oid, rolname FROM pg_roles WHERE rolname = session_user
+               SELECT oid, rolname FROM pg_roles WHERE rolname = $2
            ), within AS (
                SELECT r.* FROM pg_roles r, login l
                 WHERE r.oid = l.oid
@@ -131,6 +135,7 @@ pub(super) async fn excess<'c>(
                   ) AS "fix!"
              FROM excess e ORDER BY e.rolname, e.name"#,
         &purpose.roles(),
+        login,
     )
     .fetch_all(connection)
     .await?;
@@ -148,6 +153,7 @@ pub(super) fn replacement(purpose: LoginPurpose) -> String {
     let login = match purpose {
         LoginPurpose::Api => "ade_api",
         LoginPurpose::Workers => "ade_work",
+        LoginPurpose::Replica => "ade_read",
     };
     let roles = purpose.roles().join(", ");
     format!("CREATE ROLE {login} LOGIN PASSWORD '…' IN ROLE {roles}")

@@ -5,10 +5,11 @@ mod logins;
 
 use std::fmt;
 
-use sqlx::{PgExecutor, query_as};
+use sqlx::{PgExecutor, query_as, query_scalar};
 use thiserror::Error as ThisError;
 
 use self::logins::LoginPurpose;
+use crate::connection::PooledConnection;
 use crate::error::StoreError;
 use crate::migrate;
 use crate::pool::Pool;
@@ -59,18 +60,19 @@ pub enum BootError {
 }
 
 struct Answer {
-    login: String,
     fsync: String,
     full_page_writes: String,
-    owned: i64,
 }
 
-/// Checks the database and both logins of the server. `api` serves requests, `worker` runs the
-/// background jobs.
-pub async fn check(api: &Pool, worker: &Pool) -> Result<(), BootError> {
+/// Checks the database and the logins of the server. `api` serves requests, `worker` runs the
+/// background jobs, and `replica` serves reads from a standby, if there is one.
+pub async fn check(api: &Pool, worker: &Pool, replica: Option<&Pool>) -> Result<(), BootError> {
     let (api_login, mut problems) = problems_of(api, LoginPurpose::Api).await?;
-    let (worker_login, others) = problems_of(worker, LoginPurpose::Workers).await?;
-    // Both logins see the same settings and migrations.
+    let (worker_login, mut others) = problems_of(worker, LoginPurpose::Workers).await?;
+    if let Some(replica) = replica {
+        others.extend(problems_of_replica(api, replica).await?);
+    }
+    // All logins see the same settings and migrations, and one login may have two purposes.
     for problem in others {
         if !problems.contains(&problem) {
             problems.push(problem);
@@ -88,50 +90,77 @@ async fn problems_of(
     purpose: LoginPurpose,
 ) -> Result<(String, Vec<BootProblem>), StoreError> {
     let mut connection = pool.acquire().await?;
-    let answer = ask(connection.get()?).await?;
-    let excess = logins::excess(connection.get()?, &answer.login, purpose).await?;
-    connection.give_back();
-    let versions = migrate::pending(pool).await?;
-    let login = answer.login.clone();
-    Ok((login, problems(answer, excess, versions)))
-}
-
-/// Checks every role that the login may take on, because `SET ROLE` is one statement away.
-async fn ask<'c>(connection: impl PgExecutor<'c>) -> Result<Answer, sqlx::Error> {
-    query_as!(
+    let login = login_of(connection.get()?).await?;
+    let durability = query_as!(
         Answer,
-        r#"WITH within AS (
-               SELECT r.oid FROM pg_roles r
-                WHERE r.rolname IN (session_user, current_user)
-                   OR pg_has_role(session_user, r.oid, 'MEMBER')
-           )
-           SELECT session_user::text AS "login!",
-                  current_setting('fsync') AS "fsync!",
-                  current_setting('full_page_writes') AS "full_page_writes!",
-                  (SELECT count(*) FROM pg_class c JOIN within w ON w.oid = c.relowner
-                    WHERE c.relkind IN ('r', 'p')
-                      AND c.relnamespace = 'public'::regnamespace) AS "owned!""#,
+        r#"SELECT current_setting('fsync') AS "fsync!",
+                  current_setting('full_page_writes') AS "full_page_writes!""#,
     )
-    .fetch_one(connection)
-    .await
-}
-
-fn problems(answer: Answer, excess: Vec<ExcessPrivilege>, versions: Vec<i64>) -> Vec<BootProblem> {
-    let Answer { login, fsync, full_page_writes, owned } = answer;
+    .fetch_one(connection.get()?)
+    .await?;
+    let excess = problems_of_login(&mut connection, &login, purpose).await?;
+    connection.give_back();
     let mut problems = Vec::new();
+    let Answer { fsync, full_page_writes } = durability;
     for (name, value) in [("fsync", fsync), ("full_page_writes", full_page_writes)] {
         if value != "on" {
             problems.push(BootProblem::NotDurable { name });
         }
     }
+    let versions = migrate::pending(pool).await?;
     if !versions.is_empty() {
         problems.push(BootProblem::Pending { versions });
     }
-    problems.extend(excess.into_iter().map(BootProblem::Excess));
-    if owned > 0 {
-        problems.push(BootProblem::OwnsTables { login, tables: owned });
+    problems.extend(excess);
+    Ok((login, problems))
+}
+
+/// Checks the login of the replica. The server starts also while the replica is down: a standby has
+/// the roles of its primary, so the primary is asked about the login in the address.
+async fn problems_of_replica(api: &Pool, replica: &Pool) -> Result<Vec<BootProblem>, StoreError> {
+    let asked = async {
+        let mut connection = replica.acquire().await?;
+        let login = login_of(connection.get()?).await?;
+        Ok::<_, StoreError>((connection, login))
+    };
+    let (mut connection, login) = match asked.await {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::warn!(%error, "replica did not respond; its login is checked on the primary");
+            (api.acquire().await?, replica.login().to_owned())
+        }
+    };
+    let found = problems_of_login(&mut connection, &login, LoginPurpose::Replica).await?;
+    connection.give_back();
+    Ok(found)
+}
+
+async fn login_of<'c>(connection: impl PgExecutor<'c>) -> Result<String, sqlx::Error> {
+    query_scalar!(r#"SELECT session_user::text AS "login!""#).fetch_one(connection).await
+}
+
+/// Checks every role that the login may take on, because `SET ROLE` is one statement away.
+async fn problems_of_login(
+    connection: &mut PooledConnection,
+    login: &str,
+    purpose: LoginPurpose,
+) -> Result<Vec<BootProblem>, StoreError> {
+    let excess = logins::excess(connection.get()?, login, purpose).await?;
+    let tables = query_scalar!(
+        r#"SELECT count(*) AS "owned!" FROM pg_class c
+             JOIN pg_roles o ON o.oid = c.relowner
+             JOIN pg_roles l ON l.rolname = $1
+            WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace
+              AND pg_has_role(l.oid, o.oid, 'MEMBER')"#,
+        login,
+    )
+    .fetch_one(connection.get()?)
+    .await?;
+    let mut problems: Vec<BootProblem> = excess.into_iter().map(BootProblem::Excess).collect();
+    if tables > 0 {
+        problems.push(BootProblem::OwnsTables { login: login.to_owned(), tables });
     }
-    problems
+    Ok(problems)
 }
 
 const DURABILITY: &str = "

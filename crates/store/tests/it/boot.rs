@@ -9,7 +9,11 @@ use sqlx::PgConnection;
 use crate::test_database::{TestDatabase, pool_of, run};
 
 async fn problems(api: &Pool, worker: &Pool) -> Vec<BootProblem> {
-    match boot::check(api, worker).await {
+    problems_with(api, worker, None).await
+}
+
+async fn problems_with(api: &Pool, worker: &Pool, replica: Option<&Pool>) -> Vec<BootProblem> {
+    match boot::check(api, worker, replica).await {
         Ok(()) => Vec::new(),
         Err(BootError::Unfit(problems)) => {
             assert!(!problems.to_string().is_empty());
@@ -152,6 +156,35 @@ async fn boot_refuses_an_api_login_that_can_be_a_worker() {
     let fix = [format!("REVOKE \"{team}\" FROM {login}"), format!("GRANT ade_app TO {login}")];
     let fix = [fix[0].as_str(), fix[1].as_str()];
     installation.assert_repaired(&login, "ade_worker", "ade_worker", &fix).await;
+}
+
+/// The replica here is the same server: a standby has the roles of its primary.
+#[tokio::test]
+async fn boot_refuses_a_replica_login_that_can_be_a_worker() {
+    let mut installation = Installation::new().await;
+    let [api, work] = [&installation.rig.login, &installation.work].map(String::clone);
+    let [api_pool, work_pool] = [&api, &work].map(|login| installation.pool(login));
+    let ask = async |replica: &Pool| problems_with(&api_pool, &work_pool, Some(replica)).await;
+    assert_eq!(ask(&installation.pool(&api)).await, [], "the login of the API may read there");
+    let found = ask(&installation.pool(&work)).await;
+    let [BootProblem::Excess(excess)] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((&excess.login, excess.privilege.as_str()), (&work, "ade_worker"));
+    assert_eq!(excess.fix, [format!("REVOKE ade_worker FROM {work}")]);
+
+    let read = format!("{api}_read");
+    installation.run(&format!("CREATE ROLE {read} LOGIN PASSWORD 'x' IN ROLE ade_app")).await;
+    assert_eq!(ask(&installation.pool(&read)).await, []);
+    installation.run(&format!("ALTER ROLE {read} BYPASSRLS")).await;
+    let away = format!("postgres://{read}:x@127.0.0.1:1/none?sslmode=disable");
+    let away = Pool::new(&PoolSettings::new(away), PoolClass::Replica).unwrap();
+    for replica in [&installation.pool(&read), &away] {
+        let found = ask(replica).await;
+        let [BootProblem::Excess(excess)] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!(excess.fix, [format!("ALTER ROLE {read} NOBYPASSRLS")]);
+    }
+    installation.run(&format!("ALTER ROLE {read} NOBYPASSRLS")).await;
+    assert_eq!(ask(&away).await, [], "the server starts while the replica is down");
+    installation.run(&format!("DROP ROLE {read}")).await;
 }
 
 #[tokio::test]

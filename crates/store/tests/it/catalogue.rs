@@ -215,6 +215,7 @@ async fn definer_functions_fix_their_search_path_and_grants() {
         "keep_session",
         "make_partitions",
         "note_token_use",
+        "notice_second_tenant",
         "number_events",
         "open_tokens",
         "open_webhook_circuits",

@@ -23,7 +23,7 @@ fn admin() -> NewUser {
     let profile =
         UserProfile { name: "First admin".to_owned(), email: None, manager: None, is_active: true };
     let (issuer, subject) = ("bootstrap".to_owned(), "admin".to_owned());
-    NewUser { id: ADMIN, issuer, subject, profile }
+    NewUser { id: ADMIN, issuer, subject, profile, has_verified_email: false }
 }
 
 fn way_in(rig: &TestDatabase, key_id: &str) -> NewToken {

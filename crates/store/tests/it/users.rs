@@ -20,6 +20,7 @@ fn newcomer(number: u128) -> NewUser {
             manager: Some(UserId::from_u128(1)),
             is_active: true,
         },
+        has_verified_email: true,
     }
 }
 
@@ -38,6 +39,7 @@ async fn user_round_trips_and_can_be_changed() {
         issuer: new.issuer.clone(),
         subject: new.subject.clone(),
         profile: new.profile.clone(),
+        has_verified_email: true,
         roles: BTreeSet::new(),
         aliases: BTreeSet::new(),
         created_at: rig.now,
@@ -56,6 +58,7 @@ async fn user_round_trips_and_can_be_changed() {
     assert!(users::add_alias(&mut tx, two, new.id).await.unwrap());
     expected.profile =
         UserProfile { name: "Z".to_owned(), email: None, manager: None, is_active: false };
+    expected.has_verified_email = false;
     users::update(&mut tx, new.id, &expected.profile).await.unwrap();
     expected.roles = roles(&["dba", "reviewer"]);
     expected.aliases = BTreeSet::from([one, two]);

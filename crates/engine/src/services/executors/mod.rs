@@ -23,6 +23,7 @@ use ade_api::tasks::Plan as DeclaredPlan;
 use ade_core::change::{Effect, EffectError, PreviewVersions, StrictValue};
 use ade_core::ids::TenantId;
 use ade_core::resource::ResourceRef;
+use ade_store::tenants::TenantIdentity;
 use thiserror::Error;
 
 pub use ade_receipt::Signer;
@@ -76,8 +77,9 @@ pub trait Executor: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
 
     /// Returns the target that a preview of this proposal uses, by which previews in progress are
-    /// counted; `None` if it uses nothing outside of the server.
-    fn preview_target(&self, proposal: &Proposal) -> Option<String>;
+    /// counted; `None` if it uses nothing outside of the server, or a target that this tenant may
+    /// not use: how busy that one is must not change the response.
+    fn preview_target(&self, tenant: &TenantIdentity, proposal: &Proposal) -> Option<String>;
 
     /// Reports what the proposal of this tenant would change. A preview leaves no lasting effect.
     fn preview<'a>(&'a self, tenant: TenantId, proposal: &'a Proposal) -> Previewing<'a>;

@@ -4,6 +4,7 @@
 use ade_api::tasks::Change as DeclaredChange;
 use ade_core::change::{Change, Effect, PreviewVersions, Report, StrictError, StrictValue};
 use ade_core::ids::TenantId;
+use ade_store::tenants::TenantIdentity;
 use serde_json::Value;
 
 use super::{Executor, Preview, PreviewError, Previewing, Proposal};
@@ -16,7 +17,7 @@ impl Executor for PlanExecutor {
         "plan"
     }
 
-    fn preview_target(&self, _: &Proposal) -> Option<String> {
+    fn preview_target(&self, _: &TenantIdentity, _: &Proposal) -> Option<String> {
         None
     }
 

@@ -47,7 +47,7 @@ impl PreviewSlots {
 
     /// Waits for a slot of the tenant and one of the target. A tenant that waits for a busy target
     /// keeps its own slot, and takes none of another tenant.
-    pub(crate) async fn enter(
+    pub async fn enter(
         &self,
         tenant: TenantId,
         target: String,

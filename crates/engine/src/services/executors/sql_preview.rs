@@ -115,9 +115,10 @@ impl Executor for SqlPreview {
         NAME
     }
 
-    fn preview_target(&self, proposal: &Proposal) -> Option<String> {
+    fn preview_target(&self, tenant: &TenantIdentity, proposal: &Proposal) -> Option<String> {
         let Parameters { target, .. } = parameters(proposal).ok()?;
-        self.targets.contains_key(&target).then(|| format!("{DATABASE}:{target}"))
+        let known = self.targets.get(&target).filter(|known| known.serves(tenant));
+        known.map(|_| format!("{DATABASE}:{target}"))
     }
 
     fn preview<'a>(&'a self, tenant: TenantId, proposal: &'a Proposal) -> Previewing<'a> {

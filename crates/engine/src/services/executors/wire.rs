@@ -4,6 +4,7 @@ use std::fmt;
 
 use ade_core::ids::TenantId;
 use ade_core::limits::EXECUTOR_PREVIEW_DEADLINE;
+use ade_store::tenants::TenantIdentity;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -44,7 +45,7 @@ impl<T: Speak> Executor for T {
         T::NAME
     }
 
-    fn preview_target(&self, _: &Proposal) -> Option<String> {
+    fn preview_target(&self, _: &TenantIdentity, _: &Proposal) -> Option<String> {
         Some(self.target())
     }
 
