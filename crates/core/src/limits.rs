@@ -249,7 +249,7 @@ pub const TOKEN_DAYS_MAX: u16 = 90;
 /// Items that one activation of a worker processes.
 pub const WORKER_BATCH: u32 = 100;
 /// Due items processed concurrently; each uses one connection.
-pub const WORKER_AT_ONCE: usize = 4;
+pub const WORKER_AT_ONCE: usize = 8;
 /// One part in so many of request places, database connections, the items of a worker's batch and
 /// server-side applies is the share of a tenant while other tenants use them too.
 pub const TENANT_SHARE_DIVISOR: usize = 4;
@@ -275,7 +275,8 @@ pub const WAIT_MAX: Duration = Duration::from_secs(55);
 pub const TASK_LIST_SCAN_MAX: u32 = 1_000;
 /// Length of the text that is searched in titles.
 pub const TASK_SEARCH_MAX_CHARS: usize = 200;
-/// Due rows among which workers alternate between tenants; more than one round processes.
+/// Due rows among which workers alternate between tenants; more than one round processes. If more
+/// are due, each tenant is looked up on its own.
 pub const DUE_WINDOW_ROWS: u32 = 4_096;
 
 // Previews.
