@@ -3068,6 +3068,9 @@ CREATE INDEX resource_dependency_by_dependent ON public.resource_dependency USIN
 
 CREATE INDEX scheduled_job_next ON public.scheduled_job USING btree (kind, at);
 
+CREATE INDEX scheduled_job_of_tenant ON public.scheduled_job USING btree (kind, tenant_id, at) WHERE
+        (at > '-infinity'::timestamp with time zone);
+
 CREATE INDEX session_ended ON public.token USING btree (tenant_id, LEAST(expires_at, revoked_at))
         WHERE ((idle_until IS NOT NULL) AND (LEAST(expires_at, revoked_at) IS NOT NULL));
 

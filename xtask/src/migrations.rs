@@ -14,7 +14,7 @@ const DIRECTORY: &str = "crates/store/migrations/";
 /// their locks block nothing.
 const BASELINE: u32 = 11;
 /// The first line of a migration that sqlx runs outside a transaction.
-const NO_TRANSACTION: &str = "-- no-transaction";
+pub const NO_TRANSACTION: &str = "-- no-transaction";
 
 pub fn check(root: &Path) -> Result<StepOutcome> {
     let tree = Tree::read(root)?;

@@ -34,6 +34,7 @@ pub mod policy_test;
 #[doc(hidden)]
 pub mod samples;
 pub mod sanitize_display;
+pub mod share;
 pub mod step_up;
 pub mod task;
 pub mod task_ref;

@@ -195,6 +195,9 @@ pub const DATABASE_ANSWER_TIMEOUT: Duration = Duration::from_secs(7);
 pub const DATABASE_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Shorter than client timeouts, so that the client gets `busy` and not a timeout.
 pub const DATABASE_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Callers of tenants that wait for a connection of one pool; more would time out anyway. As many
+/// may wait for statements that belong to no tenant.
+pub const DATABASE_WAITING_MAX: usize = 1_024;
 /// Idle connections older than this are closed when the next one is returned.
 pub const DATABASE_CONNECTION_IDLE_MAX: Duration = Duration::from_mins(10);
 /// Bounds memory growth per connection, and lets connections move away from a drained server behind
@@ -246,7 +249,10 @@ pub const TOKEN_DAYS_MAX: u16 = 90;
 /// Items that one activation of a worker processes.
 pub const WORKER_BATCH: u32 = 100;
 /// Due items processed concurrently; each uses one connection.
-pub const WORKER_AT_ONCE: usize = 4;
+pub const WORKER_AT_ONCE: usize = 8;
+/// One part in so many of request places, database connections, the items of a worker's batch and
+/// server-side applies is the share of a tenant while other tenants use them too.
+pub const TENANT_SHARE_DIVISOR: usize = 4;
 pub const PRUNE_PERIOD: Duration = Duration::from_mins(1);
 /// Audit entries that one round of the tally aggregates; more than one transaction can write.
 pub const TALLY_LEAVES: i64 = 10_000;
@@ -269,7 +275,8 @@ pub const WAIT_MAX: Duration = Duration::from_secs(55);
 pub const TASK_LIST_SCAN_MAX: u32 = 1_000;
 /// Length of the text that is searched in titles.
 pub const TASK_SEARCH_MAX_CHARS: usize = 200;
-/// Due rows among which workers alternate between tenants; more than one round processes.
+/// Due rows among which workers alternate between tenants; more than one round processes. If more
+/// are due, each tenant is looked up on its own.
 pub const DUE_WINDOW_ROWS: u32 = 4_096;
 
 // Previews.

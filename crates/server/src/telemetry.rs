@@ -72,6 +72,18 @@ fn describe() {
         "ade_previews_refused_total",
         "Previews rejected because too many of the tenant or the target were in progress"
     );
+    metrics::describe_gauge!(
+        "ade_database_connections_in_use",
+        "Database connections in use, by pool"
+    );
+    metrics::describe_gauge!(
+        "ade_database_connections_awaited",
+        "Calls that wait for a database connection, by pool"
+    );
+    metrics::describe_counter!(
+        "ade_database_connections_refused_total",
+        "Calls that got no database connection in time, by pool"
+    );
     metrics::describe_counter!("ade_http_panics_total", "Handlers that panicked");
     metrics::describe_gauge!("ade_http_connections", "Open connections");
     metrics::describe_counter!(

@@ -23,6 +23,8 @@ pub enum StoreError {
     Busy { code: String },
     #[error("the audit log is unavailable (SQLSTATE {code}) and nothing was written: retry later")]
     AuditUnavailable { code: String },
+    #[error("no database connection became free in time, because too many calls wait: retry later")]
+    NoConnection,
     #[error("PostgreSQL is unavailable ({0}): retry later")]
     Unavailable(#[source] sqlx::Error),
     #[error("PostgreSQL accepts no writes (a standby, or set to read-only): try again later")]
@@ -56,6 +58,7 @@ impl StoreError {
             Self::Conflict { .. }
             | Self::Busy { .. }
             | Self::AuditUnavailable { .. }
+            | Self::NoConnection
             | Self::Unavailable(_)
             | Self::ReadOnly
             | Self::Aborted => true,

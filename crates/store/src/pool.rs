@@ -1,11 +1,12 @@
 //! Connection pools by class, so that a flood of requests cannot take the connections of the
-//! workers, and neither can take those of health checks and freezes. A connection has no state of
-//! its own: timeouts and the tenant are set inside each transaction, which also works behind a
-//! pooler in transaction mode.
+//! workers, and neither can take those of health checks and freezes; within a class, a tenant gets
+//! its share. A connection has no state of its own: timeouts and the tenant are set inside each
+//! transaction, which also works behind a pooler in transaction mode.
 
 use std::fmt;
 use std::time::Duration;
 
+use ade_core::ids::TenantId;
 use ade_core::limits::{DATABASE_ACQUIRE_TIMEOUT, DATABASE_ANSWER_TIMEOUT};
 use ade_core::network::is_this_machine;
 use ade_core::time::Timestamp;
@@ -13,6 +14,7 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::query_scalar;
 use tokio::time::{Instant, timeout_at};
 
+pub use crate::connection::PoolUse;
 use crate::connection::{Connections, PooledConnection, Timeouts};
 use crate::error::StoreError;
 use crate::timestamp::PgTimestamp;
@@ -192,7 +194,7 @@ impl Pool {
         let deadline = Instant::now() + limit;
         let mut fault = PoolFault::Unreachable;
         for _ in 0..=self.idle_count() {
-            let mut connection = match timeout_at(deadline, self.acquire_untried()).await {
+            let mut connection = match timeout_at(deadline, self.acquire_untried(None)).await {
                 Ok(connection) => connection.map_err(|error| PoolFault::of(&error))?,
                 Err(_) if self.connections.has_answered_within(limit) => return Ok(()),
                 Err(_) => return Err(PoolFault::Silent),
@@ -212,22 +214,32 @@ impl Pool {
         Err(fault)
     }
 
-    /// Acquires a connection that has just answered. At most the idle connections can be dead.
+    /// Acquires a connection that has just answered, for a statement of no tenant in particular,
+    /// such as the lookup of a token. At most the idle connections can be dead.
     pub(crate) async fn acquire(&self) -> Result<PooledConnection, StoreError> {
         for _ in 0..self.idle_count() {
-            let mut connection = self.acquire_untried().await?;
+            let mut connection = self.acquire_untried(None).await?;
             if connection.ping().await.is_ok() {
                 return Ok(connection);
             }
             connection.discard();
         }
-        self.acquire_untried().await
+        self.acquire_untried(None).await
     }
 
     /// Acquires a connection without testing it. It may have died while it was idle, so the caller
-    /// must retry with the next one.
-    pub(crate) async fn acquire_untried(&self) -> Result<PooledConnection, StoreError> {
-        self.connections.lend().await
+    /// must retry with the next one. A tenant gets its share of the connections, except of those
+    /// that are reserved for health checks and freezes.
+    pub(crate) async fn acquire_untried(
+        &self,
+        tenant: Option<TenantId>,
+    ) -> Result<PooledConnection, StoreError> {
+        self.connections.lend(tenant.filter(|_| self.class != PoolClass::Reserved)).await
+    }
+
+    /// Returns how much of the pool is in use.
+    pub fn usage(&self) -> PoolUse {
+        self.connections.usage()
     }
 
     pub(crate) fn idle_count(&self) -> usize {

@@ -2,10 +2,11 @@
 //! tenant before it opens a transaction of that tenant. A row is a hint with a time; the object
 //! itself decides what to do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ade_core::ids::{TenantId, UserId};
 use ade_core::limits::DUE_WINDOW_ROWS;
+use ade_core::share::share_of;
 use ade_core::time::Timestamp;
 use sqlx::query;
 use uuid::Uuid;
@@ -68,27 +69,78 @@ pub async fn clear(tx: &mut Tx, kind: &'static str, object: Uuid) -> Result<u64,
     tx.write_beside(query).await
 }
 
+/// How many due jobs a worker takes at once, of all tenants together and of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobBatch {
+    pub limit: u32,
+    pub per_tenant: u32,
+}
+
+impl JobBatch {
+    /// Creates a batch in which a tenant has at most its share. A tenant without competition gets
+    /// no more either: its next batch follows at once, and a tenant whose jobs become due meanwhile
+    /// is in it.
+    pub fn shared(limit: u32) -> Self {
+        let share = share_of(usize::try_from(limit).unwrap_or(usize::MAX));
+        Self { limit, per_tenant: u32::try_from(share).unwrap_or(u32::MAX) }
+    }
+
+    /// Returns whether there is probably more to do, since the batch or the share of a tenant in it
+    /// is used up.
+    pub fn is_used_up(self, taken: &[(TenantId, ScheduledJob)]) -> bool {
+        let mut counts: BTreeMap<TenantId, u32> = BTreeMap::new();
+        for (tenant, _) in taken {
+            *counts.entry(*tenant).or_default() += 1;
+        }
+        counts.values().sum::<u32>() >= self.limit
+            || counts.values().any(|count| *count >= self.per_tenant)
+    }
+}
+
 /// Returns the jobs of all tenants that are due, for a login that may act as `ade_worker`. The
-/// first job of each tenant comes before the second of any other, among the oldest rows, so that a
-/// tenant with very many jobs does not delay the others.
+/// first job of each tenant comes before the second of any other, so that a tenant with very many
+/// jobs does not delay the others. Usually the oldest rows are all there are; behind a backlog that
+/// is longer than that, the oldest jobs of every tenant are looked up one tenant at a time.
 pub async fn next(
     pool: &Pool,
     kind: &'static str,
-    limit: u32,
+    batch: JobBatch,
 ) -> Result<Vec<(TenantId, ScheduledJob)>, StoreError> {
     let mut connection = pool.acquire().await?;
     let query = query!(
-        r#"SELECT tenant_id, object, at AS "at: PgTimestamp"
+        r#"WITH RECURSIVE oldest AS MATERIALIZED (
+               SELECT tenant_id, object, at FROM scheduled_job
+                WHERE kind = $1 AND at <= (SELECT moment())
+                ORDER BY at LIMIT $4),
+           each (tenant_id) AS (
+               (SELECT tenant_id FROM scheduled_job
+                 WHERE kind = $1 AND at > '-infinity' AND (SELECT count(*) FROM oldest) >= $4
+                 ORDER BY tenant_id LIMIT 1)
+               UNION ALL
+               SELECT (SELECT job.tenant_id FROM scheduled_job job
+                        WHERE job.kind = $1 AND job.tenant_id > each.tenant_id
+                          AND job.at > '-infinity'
+                        ORDER BY job.tenant_id LIMIT 1)
+                 FROM each WHERE each.tenant_id IS NOT NULL),
+           due AS (
+               SELECT tenant_id, object, at FROM oldest
+               UNION
+               SELECT first.tenant_id, first.object, first.at
+                 FROM each CROSS JOIN LATERAL (
+                      SELECT job.tenant_id, job.object, job.at FROM scheduled_job job
+                       WHERE job.kind = $1 AND job.tenant_id = each.tenant_id
+                         AND job.at > '-infinity' AND job.at <= (SELECT moment())
+                       ORDER BY job.at LIMIT $3) AS first)
+           SELECT tenant_id AS "tenant_id!", object AS "object!", at AS "at!: PgTimestamp"
              FROM (SELECT tenant_id, object, at,
                           row_number() OVER (PARTITION BY tenant_id ORDER BY at, object) AS nth
-                     FROM (SELECT tenant_id, object, at FROM scheduled_job
-                            WHERE kind = $1 AND at <= (SELECT moment())
-                            ORDER BY at LIMIT $3) AS oldest)
-                  AS ranked
+                     FROM due) AS ranked
+            WHERE nth <= $3
             ORDER BY nth, at, tenant_id LIMIT $2"#,
         kind,
-        i64::from(limit),
-        i64::from(limit.max(DUE_WINDOW_ROWS)),
+        i64::from(batch.limit),
+        i64::from(batch.per_tenant),
+        i64::from(batch.limit.max(DUE_WINDOW_ROWS)),
     );
     let rows = query.fetch_all(connection.get()?).await?.into_iter();
     Ok(rows

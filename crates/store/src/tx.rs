@@ -89,7 +89,7 @@ impl Tx {
     async fn open(&mut self, pool: &Pool, opening: &str) -> Result<Vec<PgRow>, StoreError> {
         let mut tries = pool.idle_count();
         loop {
-            self.connection = Some(pool.acquire_untried().await?);
+            self.connection = Some(pool.acquire_untried(Some(self.tenant)).await?);
             // The text contains only numbers and uuids.
             let text = AssertSqlSafe(opening.to_owned());
             let opened = sqlx::raw_sql(text).fetch_all(self.connection()?).await;

@@ -2,6 +2,7 @@
 //! contract in a Lua script, the reason in a migration.
 
 use super::Violation;
+use crate::migrations::NO_TRANSACTION;
 use crate::tree::Tree;
 
 const RUST_MAX_LINES: usize = 5;
@@ -65,7 +66,7 @@ pub fn migrations(tree: &Tree) -> Vec<Violation> {
 }
 
 fn opens_with_reason(text: &str) -> bool {
-    let first = text.lines().next().unwrap_or_default();
+    let first = text.lines().find(|line| *line != NO_TRANSACTION).unwrap_or_default();
     first.strip_prefix(MIGRATION_PREFIX).is_some_and(|why| !why.trim().is_empty())
 }
 
@@ -107,6 +108,8 @@ mod tests {
     fn header_of_a_migration_gives_its_reason() {
         let good = "-- why: tasks are the record\nCREATE TABLE task ();\n";
         assert_eq!(messages(migrations, &[(MIGRATION, good)]), Vec::<String>::new());
+        let outside = format!("{NO_TRANSACTION}\n{good}");
+        assert_eq!(messages(migrations, &[(MIGRATION, &outside)]), Vec::<String>::new());
         for bad in ["CREATE TABLE task ();\n", "-- why: \n", "", "\n-- why: late\n"] {
             assert_one(migrations, &[(MIGRATION, bad)], &format!("{MIGRATION}:1"), "why");
         }

@@ -9,8 +9,9 @@ use ade_core::limits::{
     BACKLOG_OVERDUE, PAGE_SIZE_DEFAULT, RELAY_LAG_REPORT_MIN, WEBHOOK_CIRCUIT_FAILURES,
 };
 use ade_store::lease::{self, Posted};
+use ade_store::pool::PoolUse;
 use ade_store::{
-    Pools, TenantLock, Tx, after_reviews, approvals, boot, events, installation, webhooks,
+    Pool, Pools, TenantLock, Tx, after_reviews, approvals, boot, events, installation, webhooks,
 };
 use tokio::sync::watch;
 
@@ -235,6 +236,13 @@ pub async fn measure(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
             }
             frozen = number;
         }
+        let Pools { api, worker, reserved } = &app.pools;
+        for (name, pool) in [("api", api), ("worker", worker), ("reserved", reserved)] {
+            measure_pool(name, pool);
+        }
+        if let Some(replica) = &app.replica {
+            measure_pool("replica", replica);
+        }
         for part in PARTS {
             let is_worse = status.degradations.iter().any(|(named, _)| *named == part);
             metrics::gauge!("ade_degraded", "part" => part).set(f64::from(u8::from(is_worse)));
@@ -255,6 +263,14 @@ pub async fn measure(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
             _ = stopped.changed() => {}
         }
     }
+}
+
+fn measure_pool(name: &'static str, pool: &Pool) {
+    let PoolUse { lent, waiting, refused } = pool.usage();
+    let number = |count| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    metrics::gauge!("ade_database_connections_in_use", "pool" => name).set(number(lent));
+    metrics::gauge!("ade_database_connections_awaited", "pool" => name).set(number(waiting));
+    metrics::counter!("ade_database_connections_refused_total", "pool" => name).absolute(refused);
 }
 
 /// Returns the failing endpoints of the caller's tenant, each as a sentence. They are named by id,

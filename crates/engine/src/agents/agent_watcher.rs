@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ade_core::ids::{AgentId, TenantId};
-use ade_store::scheduled_jobs;
+use ade_store::scheduled_jobs::{self, JobBatch};
 
 use crate::app::App;
 use crate::command::presence::{WATCH, settle};
@@ -21,9 +21,9 @@ fn run(app: &App) -> Activation<'_> {
 }
 
 async fn watch(app: &App) -> Result<Done, Error> {
-    let due = scheduled_jobs::next(&app.pools.worker, WATCH, AGENT_WATCH_BATCH).await?;
-    let has_more = due.len() >= usize::try_from(AGENT_WATCH_BATCH).unwrap_or(usize::MAX);
-    let mut done = Done { items: 0, has_more };
+    let batch = JobBatch::shared(AGENT_WATCH_BATCH);
+    let due = scheduled_jobs::next(&app.pools.worker, WATCH, batch).await?;
+    let mut done = Done { items: 0, has_more: batch.is_used_up(&due) };
     let mut silent: BTreeMap<TenantId, Vec<AgentId>> = BTreeMap::new();
     for (tenant, due) in due {
         silent.entry(tenant).or_default().push(AgentId::from_uuid(due.object));

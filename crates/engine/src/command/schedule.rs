@@ -1,19 +1,21 @@
 //! Schedules the jobs of tasks, and runs due jobs.
 
 use std::collections::BTreeSet;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 
 use ade_core::access::Scope;
 use ade_core::actor::Actor;
 use ade_core::audit::Where;
 use ade_core::ids::{TaskId, TenantId};
 use ade_core::limits::{APPLY_ABORT_GRACE, WORKER_AT_ONCE};
+use ade_core::share::Shares;
 use ade_core::task::{
     Command, Decision, Escalation, Facts, Refusal, State, Task, Write, decide, expires_at, warns_at,
 };
 use ade_core::time::Timestamp;
-use ade_store::scheduled_jobs::{self, ScheduledJob};
-use futures_util::future::join_all;
+use ade_store::scheduled_jobs::{self, JobBatch, ScheduledJob};
+use futures_util::Stream;
+use futures_util::stream::{FuturesUnordered, StreamExt as _, unfold};
 use uuid::Uuid;
 
 use crate::app::App;
@@ -205,7 +207,8 @@ pub async fn for_each_due(
     take_up(app, deadline.as_str(), limit, WORKER_AT_ONCE, step).await
 }
 
-/// Runs due jobs of one kind, `at_once` concurrently. A step returns whether it has done anything.
+/// Runs due jobs of one kind, `at_once` concurrently, of which a tenant gets its share. A step
+/// returns whether it has done anything.
 pub(crate) async fn take_up<F>(
     app: &App,
     kind: &'static str,
@@ -216,23 +219,95 @@ pub(crate) async fn take_up<F>(
 where
     F: Future<Output = Result<bool, Error>>,
 {
-    let due = scheduled_jobs::next(&app.pools.worker, kind, limit).await?;
-    let has_more = due.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut done = Done { items: 0, has_more };
-    for some in due.chunks(at_once.max(1)) {
-        let outcomes = join_all(some.iter().map(|(tenant, due)| step(*tenant, due.object))).await;
-        for ((tenant, due), outcome) in some.iter().zip(outcomes) {
-            match outcome {
-                Ok(is_done) => done.items += u64::from(is_done),
-                Err(error) => {
-                    done.has_more = false;
-                    tracing::warn!(
-                        %tenant, object = %due.object, kind, %error,
-                        "scheduled job failed; will retry"
-                    );
-                }
+    let batch = JobBatch::shared(limit);
+    let due = scheduled_jobs::next(&app.pools.worker, kind, batch).await?;
+    let mut done = Done { items: 0, has_more: batch.is_used_up(&due) };
+    let waiting = due.into_iter().map(|(tenant, due)| (tenant, due.object)).collect();
+    let mut outcomes = pin!(in_shares(waiting, at_once, step));
+    while let Some((tenant, object, outcome)) = outcomes.next().await {
+        match outcome {
+            Ok(is_done) => done.items += u64::from(is_done),
+            Err(error) => {
+                done.has_more = false;
+                tracing::warn!(
+                    %tenant, %object, kind, %error,
+                    "scheduled job failed; will retry"
+                );
             }
         }
     }
     Ok(done)
+}
+
+/// Runs a step for each object, `at_once` concurrently, and yields the results. A tenant has at
+/// most its share of the concurrent steps while others have some, so that slow steps of one tenant
+/// do not delay those of others.
+fn in_shares<F>(
+    waiting: Vec<(TenantId, Uuid)>,
+    at_once: usize,
+    step: impl Fn(TenantId, Uuid) -> F,
+) -> impl Stream<Item = (TenantId, Uuid, F::Output)>
+where
+    F: Future,
+{
+    let slots = Shares::new(at_once.max(1));
+    let running = FuturesUnordered::new();
+    let begin = (waiting, slots, running, step);
+    unfold(begin, |(mut waiting, mut slots, mut running, step)| async move {
+        waiting.retain(|&(tenant, object)| {
+            let starts = slots.take(tenant);
+            if starts {
+                let outcome = step(tenant, object);
+                running.push(async move { (tenant, object, outcome.await) });
+            }
+            !starts
+        });
+        let ended = running.next().await?;
+        slots.give_back(ended.0);
+        Some((ended, (waiting, slots, running, step)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::BTreeMap;
+    use std::future::poll_fn;
+    use std::task::Poll;
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn batch(of: &[(u128, usize)]) -> Vec<(TenantId, Uuid)> {
+        let one = |tenant| (TenantId::from_u128(tenant), Uuid::nil());
+        of.iter().flat_map(|(tenant, count)| vec![one(*tenant); *count]).collect()
+    }
+
+    /// Runs a batch in which the steps of tenant 1 never end, and returns how many steps of each
+    /// tenant began.
+    fn begun(waiting: Vec<(TenantId, Uuid)>, at_once: usize) -> BTreeMap<TenantId, usize> {
+        let begun: RefCell<BTreeMap<TenantId, usize>> = RefCell::default();
+        let slow = TenantId::from_u128(1);
+        let step = |tenant, _| {
+            *begun.borrow_mut().entry(tenant).or_default() += 1;
+            poll_fn(move |_| if tenant == slow { Poll::Pending } else { Poll::Ready(()) })
+        };
+        {
+            let mut outcomes = pin!(in_shares(waiting, at_once, step));
+            while let Some(Some(_)) = outcomes.next().now_or_never() {}
+        }
+        begun.into_inner()
+    }
+
+    #[test]
+    fn slow_steps_of_one_tenant_do_not_stop_those_of_others() {
+        let [one, two, three] = [1, 2, 3].map(TenantId::from_u128);
+        let found = begun(batch(&[(1, 50), (2, 20), (3, 20)]), 8);
+        assert_eq!(found, BTreeMap::from([(one, 6), (two, 20), (three, 20)]));
+        let found = begun(batch(&[(2, 1), (1, 50), (2, 20)]), 8);
+        assert_eq!(found[&two], 21);
+        assert_eq!(begun(batch(&[(1, 50)]), 8)[&one], 6, "a share is left");
+        assert_eq!(begun(batch(&[(1, 1), (2, 1)]), 1), BTreeMap::from([(one, 1)]));
+    }
 }

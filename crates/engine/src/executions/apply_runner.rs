@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ade_core::actor::Actor;
 use ade_core::ids::TenantId;
 use ade_core::limits::{CLAIM_POLL_PERIOD, LOCK_TENANTS_PAGE};
-use ade_store::scheduled_jobs::{self, ScheduledJob};
+use ade_core::share::Shares;
+use ade_store::scheduled_jobs::{self, JobBatch, ScheduledJob};
 use ade_store::{TenantLock, Tx, claimable};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
@@ -21,9 +22,10 @@ use crate::error::Error;
 pub const NAME: &str = Taker::SERVER;
 
 /// The attempts of this process.
-#[derive(Default)]
 struct Hands {
     running: JoinSet<()>,
+    /// A tenant has at most its share of the attempts while others have some.
+    slots: Shares,
     /// The task of each attempt.
     held: HashMap<Id, (TenantId, Uuid)>,
 }
@@ -42,12 +44,16 @@ pub async fn run_due(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
             "apply of tasks approved under other executor settings is waiting for a restart"
         );
     }
-    let mut hands = Hands::default();
+    let slots = Shares::new(app.executors.at_once());
+    let mut hands = Hands { running: JoinSet::new(), slots, held: HashMap::new() };
     while !*stopped.borrow() {
         let free = app.executors.at_once().saturating_sub(hands.running.len());
         if free > 0 {
-            let limit = u32::try_from(free).unwrap_or(u32::MAX);
-            match scheduled_jobs::next(&app.pools.worker, JobKind::Run.as_str(), limit).await {
+            // The first tasks of tenants that use their share may come before those of others.
+            let most = |count| u32::try_from(count).unwrap_or(u32::MAX);
+            let limit = most(free.saturating_add(app.executors.at_once()));
+            let batch = JobBatch { limit, per_tenant: most(app.executors.at_once()) };
+            match scheduled_jobs::next(&app.pools.worker, JobKind::Run.as_str(), batch).await {
                 Ok(found) => hands.take_up(&app, found, &stopped),
                 Err(error) => tracing::warn!(%error, "apply queue poll failed"),
             }
@@ -76,7 +82,7 @@ impl Hands {
     ) {
         for (tenant, due) in found {
             let task = (tenant, due.object);
-            if self.held.values().any(|held| *held == task) {
+            if self.held.values().any(|held| *held == task) || !self.slots.take(tenant) {
                 continue;
             }
             let (app, stopped) = (Arc::clone(app), stopped.clone());
@@ -94,7 +100,9 @@ impl Hands {
             Ok((id, ())) => id,
             Err(error) => error.id(),
         };
-        self.held.remove(&id);
+        if let Some((tenant, _)) = self.held.remove(&id) {
+            self.slots.give_back(tenant);
+        }
     }
 }
 

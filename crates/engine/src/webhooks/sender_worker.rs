@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ade_core::ids::WebhookId;
 use ade_core::limits::{WEBHOOK_SENDING_PER_ENDPOINT, WORKER_BATCH};
-use ade_store::scheduled_jobs;
+use ade_store::scheduled_jobs::{self, JobBatch};
 use ade_store::webhooks::{self, SEND};
 
 use super::take_up;
@@ -25,12 +25,15 @@ fn run(app: &App) -> Activation<'_> {
 }
 
 async fn send(app: &App) -> Result<Done, Error> {
-    let due = scheduled_jobs::next(&app.pools.worker, SEND, WORKER_BATCH).await?;
-    let mut done = Done::default();
+    let batch = JobBatch::shared(WORKER_BATCH);
+    let due = scheduled_jobs::next(&app.pools.worker, SEND, batch).await?;
+    let mut done = Done { items: 0, has_more: batch.is_used_up(&due) };
     let room = app.webhooks.room();
     for (tenant, due) in due {
         let free = u32::try_from(room.available_permits()).unwrap_or(u32::MAX);
         if free == 0 {
+            // A delivery that ends wakes the next round.
+            done.has_more = false;
             break;
         }
         let endpoint = WebhookId::from_uuid(due.object);
@@ -38,6 +41,7 @@ async fn send(app: &App) -> Result<Done, Error> {
         let parcels = match take_up(app, tenant, endpoint, most).await {
             Ok(parcels) => parcels,
             Err(error) => {
+                done.has_more = false;
                 tracing::warn!(%tenant, %endpoint, %error, "webhook sending failed; will retry");
                 continue;
             }

@@ -231,6 +231,10 @@ fn store_failed(error: &ade_engine::StoreError) -> Problem {
                 "the database did not confirm whether the change was committed",
             )
         }
+        StoreError::NoConnection => {
+            tracing::info!(%error, "request waited too long for a database connection");
+            Problem::new(Code::Overloaded, "no database connection became free in time")
+        }
         StoreError::Unavailable(cause) => {
             tracing::error!(%cause, "database request failed");
             Problem::new(Code::DatabaseUnavailable, "the database is unavailable")

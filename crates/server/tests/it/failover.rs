@@ -72,7 +72,7 @@ async fn recovered(world: &World, author: &Person) {
 #[track_caller]
 fn asked_to_retry(answer: Answer) -> Value {
     let code = answer.body["code"].as_str().unwrap_or_default();
-    let is_known = ["database_unavailable", "outcome_unknown"].contains(&code);
+    let is_known = ["database_unavailable", "outcome_unknown", "overloaded"].contains(&code);
     assert!(answer.status == 503 && is_known, "{}: {}", answer.status, answer.body);
     answer.body
 }

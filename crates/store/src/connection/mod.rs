@@ -3,19 +3,23 @@
 //! return, which costs a round trip per transaction.)
 
 mod bounded;
+mod room;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ade_core::ids::TenantId;
 use ade_core::limits::{DATABASE_CONNECTION_IDLE_MAX, DATABASE_CONNECTION_LIFE_MAX};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection, PgExecutor, Row as _};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout_at;
 
 pub(crate) use self::bounded::BoundedConnection;
 use self::bounded::Verdict;
+pub use self::room::PoolUse;
+use self::room::{NoSlot, Room, Slot};
 use crate::error::StoreError;
 
 /// Asks whether the server accepts writes: a standby does not, nor does a primary that an operator
@@ -30,7 +34,7 @@ pub(crate) struct Connections {
     /// Whether a connection to a read-only server is refused.
     must_write: bool,
     timeouts: Timeouts,
-    room: Arc<Semaphore>,
+    room: Arc<Room>,
     idle: Arc<Mutex<Vec<Idle>>>,
     /// When a connection last answered, in milliseconds after `since`.
     answered_ms: Arc<AtomicU64>,
@@ -55,20 +59,18 @@ struct Idle {
 /// Hides the options, which contain a password.
 impl fmt::Debug for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connections")
-            .field("free", &self.room.available_permits())
-            .finish_non_exhaustive()
+        f.debug_struct("Connections").field("room", &self.room.usage()).finish_non_exhaustive()
     }
 }
 
 impl Connections {
     pub fn new(options: PgConnectOptions, most: u32, must_write: bool, timeouts: Timeouts) -> Self {
-        let most = usize::try_from(most).unwrap_or(Semaphore::MAX_PERMITS);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
         Self {
             options: Arc::new(options),
             must_write,
             timeouts,
-            room: Arc::new(Semaphore::new(most)),
+            room: Room::new(most),
             idle: Arc::default(),
             answered_ms: Arc::default(),
             since: Instant::now(),
@@ -76,22 +78,35 @@ impl Connections {
     }
 
     /// Returns an idle connection, or a new one if none is idle. An idle connection may have died
-    /// meanwhile.
-    pub async fn lend(&self) -> Result<PooledConnection, StoreError> {
-        let taken = async {
-            let room = Arc::clone(&self.room).acquire_owned().await;
-            let room = room.map_err(|_| sqlx::Error::PoolClosed)?;
-            let idle = self.idle().pop();
-            let (connection, made) = match idle {
-                Some(idle) => (idle.connection, idle.made),
-                None => (self.connect().await?, Instant::now()),
-            };
-            let home = self.clone();
-            let connection = Some(connection);
-            Ok(PooledConnection { connection, is_spent: false, made, home, room: Some(room) })
+    /// meanwhile. While several tenants need connections, each gets its share.
+    pub async fn lend(&self, tenant: Option<TenantId>) -> Result<PooledConnection, StoreError> {
+        let deadline = tokio::time::Instant::now() + self.timeouts.acquire;
+        let slot = match timeout_at(deadline, self.room.enter(tenant)).await {
+            Ok(Ok(slot)) => slot,
+            Ok(Err(NoSlot::Closed)) => return Err(sqlx::Error::PoolClosed.into()),
+            Ok(Err(NoSlot::Full)) | Err(_) => return Err(self.no_slot()),
         };
-        let lent = tokio::time::timeout(self.timeouts.acquire, taken).await;
-        lent.unwrap_or(Err(StoreError::Unavailable(sqlx::Error::PoolTimedOut)))
+        let idle = self.idle().pop();
+        let (connection, made) = match idle {
+            Some(idle) => (idle.connection, idle.made),
+            None => match timeout_at(deadline, self.connect()).await {
+                Ok(connection) => (connection?, Instant::now()),
+                Err(_) => return Err(sqlx::Error::PoolTimedOut.into()),
+            },
+        };
+        let home = self.clone();
+        let connection = Some(connection);
+        Ok(PooledConnection { connection, is_spent: false, made, home, slot: Some(slot) })
+    }
+
+    /// Returns why all slots are in use: PostgreSQL answers and there is too much to do, or it does
+    /// not answer.
+    fn no_slot(&self) -> StoreError {
+        if self.has_answered_within(self.timeouts.answer) {
+            StoreError::NoConnection
+        } else {
+            sqlx::Error::PoolTimedOut.into()
+        }
     }
 
     async fn connect(&self) -> Result<PgConnection, StoreError> {
@@ -124,6 +139,10 @@ impl Connections {
 
     pub fn idle_count(&self) -> usize {
         self.idle().len()
+    }
+
+    pub fn usage(&self) -> PoolUse {
+        self.room.usage()
     }
 
     /// Closes the pool. Idle connections are closed now, the others when they are returned.
@@ -160,7 +179,7 @@ pub(crate) struct PooledConnection {
     made: Instant,
     home: Connections,
     /// The slot in the pool. It becomes free when the connection is idle again or closed.
-    room: Option<OwnedSemaphorePermit>,
+    slot: Option<Slot>,
 }
 
 impl fmt::Debug for PooledConnection {
@@ -212,10 +231,10 @@ impl Drop for PooledConnection {
         let Some(connection) = self.connection.take().filter(|_| !self.is_spent) else { return };
         // Without a runtime the connection cannot be checked, so it is closed.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (home, made, room) = (self.home.clone(), self.made, self.room.take());
+        let (home, made, slot) = (self.home.clone(), self.made, self.slot.take());
         runtime.spawn(async move {
             let connection = Some(connection);
-            let mut lent = PooledConnection { connection, is_spent: false, made, home, room };
+            let mut lent = PooledConnection { connection, is_spent: false, made, home, slot };
             match lent.ping().await {
                 Ok(()) => lent.give_back(),
                 Err(_) => lent.discard(),

@@ -15,6 +15,7 @@ const ACROSS_TENANTS: &[&str] = &[
     "invitation_key_id_names_one_tenant",
     "outbox_to_relay",
     "scheduled_job_next",
+    "scheduled_job_of_tenant",
     "token_key_id_names_one_tenant",
     "webhook_circuit_open",
 ];

@@ -214,7 +214,8 @@ async fn run_all(look: Look, commits: usize, seed: u64) -> Arc<Tally> {
     run(&mut admin, "GRANT SELECT, UPDATE ON target TO ade_app").await;
     let rig = Arc::new(rig);
     let tally = Arc::new(Tally::default());
-    let pool = rig.pool(HOLDERS);
+    // A tenant that is alone leaves a quarter of the connections to others.
+    let pool = rig.pool(2 * HOLDERS);
     let mut holders = tokio::task::JoinSet::new();
     for number in 1..=u128::from(HOLDERS) {
         let holder = Holder {

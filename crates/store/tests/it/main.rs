@@ -42,6 +42,8 @@ mod sample;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
+mod shares;
+#[cfg(test)]
 mod silence;
 #[cfg(test)]
 mod states;

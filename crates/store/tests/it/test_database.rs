@@ -45,7 +45,7 @@ impl TestDatabase {
                 .await
                 .unwrap();
         let now = Timestamp::from_micros(micros);
-        let pool = pool_of(&database, &login, 4);
+        let pool = pool_of(&database, &login, 6);
         database.stop_clock(now.micros()).await;
         Self { database, pool, tenant, other, now, login, clock: Mutex::new(now) }
     }

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use ade_core::change::Digest;
 use ade_core::ids::TenantId;
+use ade_core::limits::DUE_WINDOW_ROWS;
 use ade_store::idempotency::{self, IdempotencyKey, IdempotentResponse, StoredResponse};
-use ade_store::scheduled_jobs::{self, ScheduledJob};
+use ade_store::scheduled_jobs::{self, JobBatch, ScheduledJob};
 use ade_store::{Pool, PoolClass, StoreError, audit, lease, partitions};
 use sqlx::types::Uuid;
 
 use crate::test_database::{TestDatabase, run};
 
 const TTL: Duration = Duration::from_mins(10);
+const ALL: JobBatch = JobBatch { limit: 100, per_tenant: 100 };
 
 #[tokio::test]
 async fn due_jobs_are_taken_fairly_across_tenants() {
@@ -33,21 +35,52 @@ async fn due_jobs_are_taken_fairly_across_tenants() {
         tx.commit().await.unwrap();
     }
     assert_eq!(
-        scheduled_jobs::next(&workers, "expire", 100).await.unwrap(),
+        scheduled_jobs::next(&workers, "expire", ALL).await.unwrap(),
         [],
         "nothing is due yet"
     );
     rig.set_clock(at(5)).await;
-    let next = scheduled_jobs::next(&workers, "expire", 3).await.unwrap();
+    let next =
+        scheduled_jobs::next(&workers, "expire", JobBatch { limit: 3, ..ALL }).await.unwrap();
     let tenants: Vec<TenantId> = next.iter().map(|(tenant, _)| *tenant).collect();
     assert_eq!(tenants, [rig.tenant, rig.other, rig.tenant]);
     assert_eq!(next[1].1, word(1, 5), "a job due exactly now is included");
     rig.set_clock(at(59)).await;
-    let all = scheduled_jobs::next(&workers, "expire", 100).await.unwrap();
+    let all = scheduled_jobs::next(&workers, "expire", ALL).await.unwrap();
     assert_eq!(all.len(), 21, "a job due later is not included");
     assert!(all.iter().all(|(_, due)| due.kind == "expire"));
-    let unfit = scheduled_jobs::next(&rig.pool, "expire", 100).await.unwrap();
+    let unfit = scheduled_jobs::next(&rig.pool, "expire", ALL).await.unwrap();
     assert_eq!(unfit, [], "the application's own login sees no tenant but the one it has set");
+}
+
+#[tokio::test]
+async fn due_jobs_behind_a_long_backlog_have_their_turn() {
+    let rig = TestDatabase::new().await;
+    let workers = rig.worker_pool().await;
+    let mut admin = rig.database.connect().await;
+    let backlog = format!(
+        "INSERT INTO scheduled_job
+         SELECT '{}', 'expire', uuid_v7(), moment() - interval '1 hour' + n * interval '1 ms'
+           FROM generate_series(1, {}) AS n",
+        rig.tenant.uuid(),
+        2 * DUE_WINDOW_ROWS,
+    );
+    run(&mut admin, &backlog).await;
+    let late = |number, at| ScheduledJob { kind: "expire", object: Uuid::from_u128(number), at };
+    let dues = [late(1, rig.now), late(2, rig.now.plus(TTL))];
+    let mut tx = rig.begin_as(rig.other).await;
+    scheduled_jobs::set(&mut tx, &dues).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let batch = JobBatch::shared(100);
+    let due = scheduled_jobs::next(&workers, "expire", batch).await.unwrap();
+    let of = |tenant| due.iter().filter(move |(of, _)| *of == tenant).map(|(_, due)| due);
+    assert_eq!(of(rig.other).collect::<Vec<_>>(), [&dues[0]]);
+    let taken: Vec<_> = of(rig.tenant).map(|due| due.at).collect();
+    let oldest = rig.now.minus(Duration::from_hours(1));
+    let expected: Vec<_> = (1..=25).map(|n| oldest.plus(Duration::from_millis(n))).collect();
+    assert_eq!(taken, expected, "a quarter of the batch, the oldest first");
+    assert!(batch.is_used_up(&due) && !batch.is_used_up(&due[..20]));
 }
 
 #[tokio::test]

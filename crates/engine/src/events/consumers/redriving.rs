@@ -6,7 +6,7 @@ use ade_core::consumer::{Consumer, ConsumerFault};
 use ade_core::ids::{DeadEventId, TenantId};
 use ade_core::limits::{GROUP_AWAY_PAUSE, WORKER_BATCH};
 use ade_store::consumers::{self, DeadEvent, DeadState, REDRIVE};
-use ade_store::scheduled_jobs::{self, ScheduledJob};
+use ade_store::scheduled_jobs::{self, JobBatch, ScheduledJob};
 use ade_store::{TenantLock, Tx};
 
 use super::reading::{begin, is_exported};
@@ -23,13 +23,16 @@ pub(crate) async fn redrive_due(
     app: &App,
     jobs: fn(Consumer) -> Option<Job>,
 ) -> Result<Done, Error> {
-    let due = scheduled_jobs::next(&app.pools.worker, REDRIVE, WORKER_BATCH).await?;
-    let has_more = due.len() >= usize::try_from(WORKER_BATCH).unwrap_or(usize::MAX);
-    let mut done = Done { items: 0, has_more };
+    let batch = JobBatch::shared(WORKER_BATCH);
+    let due = scheduled_jobs::next(&app.pools.worker, REDRIVE, batch).await?;
+    let mut done = Done { items: 0, has_more: batch.is_used_up(&due) };
     for (tenant, due) in due {
         match redrive(app, jobs, tenant, &due).await {
             Ok(()) => done.items += 1,
-            Err(error) => tracing::warn!(%tenant, %error, "dead event redrive failed; will retry"),
+            Err(error) => {
+                done.has_more = false;
+                tracing::warn!(%tenant, %error, "dead event redrive failed; will retry");
+            }
         }
     }
     Ok(done)
