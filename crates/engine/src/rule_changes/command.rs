@@ -7,8 +7,9 @@ use ade_api::sessions::GroupRoles;
 use ade_api::settings::{NewRiskSettings, NewTimeouts, SetFlag};
 use ade_api::users::{Alias, NewUser, Roles, UserChange};
 use ade_core::access::{Action, Object};
+use ade_core::change::Digest;
 use ade_core::flag::Flag;
-use ade_core::ids::{AgentId, FreezeId, UserId};
+use ade_core::ids::{AgentId, FreezeId, PolicyDraftId, UserId};
 use ade_core::resource::ResourceRef;
 use ade_core::step_up::ConfirmationSubject;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,8 @@ pub enum RuleChange {
     CreateDelegation { owner: UserId, new: NewDelegation },
     #[serde(rename = "freeze.lift")]
     LiftFreeze { id: FreezeId },
+    #[serde(rename = "policy.publish")]
+    PublishPolicy { draft_id: PolicyDraftId, name: String, digest: Digest, reason: Option<String> },
 }
 
 impl RuleChange {
@@ -68,6 +71,7 @@ impl RuleChange {
             Self::ChangeAgent { .. } => "agent.change",
             Self::CreateDelegation { .. } => "delegation.create",
             Self::LiftFreeze { .. } => "freeze.lift",
+            Self::PublishPolicy { .. } => "policy.publish",
         }
     }
 
@@ -88,6 +92,7 @@ impl RuleChange {
             Self::ChangeAgent { id, .. } => id.to_string(),
             Self::CreateDelegation { owner, .. } => owner.to_string(),
             Self::LiftFreeze { id } => id.to_string(),
+            Self::PublishPolicy { name, .. } => name.clone(),
         }
     }
 
@@ -97,6 +102,7 @@ impl RuleChange {
             Self::SetRisk { new, .. } => new.reason.clone(),
             Self::SetTimeouts { new, .. } => new.reason.clone(),
             Self::SetFlag { set, .. } => set.reason.clone(),
+            Self::PublishPolicy { reason, .. } => reason.clone(),
             _ => None,
         }
     }
@@ -121,6 +127,8 @@ impl RuleChange {
                 (Action::EditDelegation, Object::Own { is_own: false })
             }
             Self::LiftFreeze { .. } => (Action::LiftFreeze, Object::Tenant),
+            // In place of the second admin, the draft waits like any other change.
+            Self::PublishPolicy { .. } => (Action::PublishPolicy, Object::Own { is_own: false }),
         }
     }
 
@@ -138,6 +146,9 @@ impl RuleChange {
     pub(super) fn confirmation(&self) -> Option<ConfirmationSubject> {
         match self {
             Self::ResetPasskeys { id } => Some(ConfirmationSubject::reset_passkeys(*id)),
+            Self::PublishPolicy { draft_id, digest, .. } => {
+                Some(policies::publication_of(*draft_id, *digest))
+            }
             _ => None,
         }
     }
@@ -167,6 +178,7 @@ impl RuleChange {
                 review::create_delegation_for(act, owner, &new).await
             }
             Self::LiftFreeze { id } => policies::lift_freeze(act, by, id).await,
+            Self::PublishPolicy { draft_id, .. } => policies::publish_waiting(act, draft_id).await,
         }
     }
 }

@@ -7,12 +7,14 @@ mod command;
 mod consequences;
 mod notices;
 mod pending;
+mod policy_drafts;
 mod setup;
 mod shown;
 mod submit;
 
 pub use command::RuleChange;
 pub use pending::{get, list, object, publish, withdraw};
+pub use policy_drafts::publish_draft;
 pub use submit::{delegate, submit};
 
 pub(crate) const WORKERS: &[crate::worker::Worker] = &[change_applier::WORKER];

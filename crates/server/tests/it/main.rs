@@ -93,6 +93,8 @@ mod logins;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod lone_admin;
+#[cfg(test)]
 mod matrix;
 #[cfg(test)]
 mod mcp;
