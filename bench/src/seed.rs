@@ -154,7 +154,7 @@ async fn publish(
         let document = Document::parse_yaml(text)?;
         let id = PolicyId::from_uuid(Uuid::now_v7());
         let policy = Policy { id, version: 1, document };
-        policies::insert_published(&mut tx, &policy, proposer, confirmer).await?;
+        policies::insert_published(&mut tx, &policy, proposer, Some(confirmer)).await?;
     }
     audit::append(&mut tx, &[audit_entry(tenant, proposer, now)]).await?;
     tx.commit().await?;

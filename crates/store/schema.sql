@@ -2163,6 +2163,7 @@ CREATE TABLE public.pending_change (
     closed_by uuid,
     closed_at timestamp with time zone,
     objection text,
+    objectors uuid[] DEFAULT '{}'::uuid[] NOT NULL,
     CONSTRAINT pending_change_is_closed_by_a_person CHECK (((outcome IS NULL) OR ((closed_by IS
         NULL) = (outcome = ANY (ARRAY['applied'::text, 'outdated'::text]))))),
     CONSTRAINT pending_change_is_closed_once CHECK ((num_nonnulls(outcome, closed_at) = ANY
@@ -2216,7 +2217,7 @@ CREATE TABLE public.policy_version (
     version integer NOT NULL,
     document json NOT NULL,
     proposed_by uuid NOT NULL,
-    confirmed_by uuid NOT NULL,
+    confirmed_by uuid,
     published_at timestamp with time zone NOT NULL,
     CONSTRAINT policy_version_counts_from_one CHECK ((version >= 1)),
     CONSTRAINT policy_version_has_two_admins CHECK ((confirmed_by <> proposed_by))

@@ -1,9 +1,9 @@
 // A change to the rules that makes approvals easier waits until another admin publishes it.
 import { beforeAll, expect, it } from 'vitest';
 import { expectCalm, live, type Seat, stage } from './browser';
+import { NORA, nora as secondAdmin } from './second-admin';
 
 const on = stage();
-const NORA = 'Nora Lind';
 
 interface Settings {
   readonly version: number;
@@ -23,15 +23,8 @@ let nora: Seat;
 let noraId = '';
 
 beforeAll(async () => {
-  const { call } = on.world.people.sam;
   // Sam is the only admin who has signed in, so the tenant is in setup until Nora does.
-  const body = { name: NORA, roles: ['admin'] };
-  ({ id: noraId } = await call<{ id: string }>('POST', '/v1/users', body));
-  const { url } = await call<{ url: string }>('POST', `/v1/users/${noraId}/invitations`);
-  const { pathname, hash } = new URL(url);
-  nora = await on.sit('anonymous', pathname + hash);
-  await nora.page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await nora.page.waitForURL('**/settings/passkeys');
+  ({ seat: nora, id: noraId } = await secondAdmin(on));
 });
 
 it('puts a higher threshold in force only when another admin publishes it', async () => {
@@ -61,6 +54,7 @@ it('puts a higher threshold in force only when another admin publishes it', asyn
   await seen.getByText('Only admins can do this.').waitFor();
   expect(await seen.getByRole('button', publish).getAttribute('aria-disabled')).toBe('true');
 
+  await live(seat.page);
   await nora.page.goto(`${on.world.home}/changes`);
   await live(nora.page);
   const theirs = nora.page.getByRole('region', { name: 'Change the risk settings' });
@@ -70,7 +64,7 @@ it('puts a higher threshold in force only when another admin publishes it', asyn
   await nora.page.getByRole('heading', { name: 'No pending changes' }).waitFor();
   expect((await settings()).thresholds).toEqual(thresholds);
 
-  await seat.page.reload();
+  // An event updates the page of the proposer.
   await seat.page.getByRole('heading', { name: 'No pending changes' }).waitFor();
   await seat.page.getByRole('button', { name: 'Closed changes' }).click();
   const closed = seat.page.locator('[data-closed="published"]');

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { expectCalm, live, stage } from './browser';
+import { nora } from './second-admin';
 import { propose, sql } from './seed.mjs';
 
 const on = stage();
@@ -47,7 +48,21 @@ it('replays past tasks against a draft and reports its errors', async () => {
   await page.locator('[data-refusal="invalid_policy"]').getByText('Line 1').first().waitFor();
 });
 
+it('lets the only admin who has signed in publish at once in setup', async () => {
+  const { page } = await on.sit('sam', '/policies/new');
+  const scratch = 'name: scratch\nmatch:\n  resource_patterns: ["scratch:*"]\nrequire:\n  - roles: [dba]\n';
+  await page.getByLabel('Policy (YAML)').fill(scratch);
+  await page.getByRole('button', { name: 'Propose policy', exact: true }).click();
+  await page.getByText('Proposed scratch. You can publish it.').waitFor();
+  const mine = page.locator('[data-draft]');
+  await mine.getByText('It takes effect at once.').waitFor();
+  await mine.getByRole('button', { name: 'Publish' }).click();
+  const version = page.locator('[data-policy="scratch"]', { hasText: 'version 1' });
+  await version.getByText('published it without a second admin').waitFor();
+});
+
 it('lets one admin propose and only another publish', async () => {
+  await nora(on);
   const { policy_id: policy } = await databases();
   const seat = await on.sit('sam', `/policies/new?from=${policy}&version=1`);
   const { page } = seat;

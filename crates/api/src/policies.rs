@@ -51,8 +51,10 @@ pub struct PolicyVersionShown {
     pub yaml: String,
     #[schema(value_type = schema::UserId)]
     pub proposed_by: UserId,
-    #[schema(value_type = schema::UserId)]
-    pub confirmed_by: UserId,
+    /// The admin who published it; missing if it needed no second admin, which is possible in setup
+    /// and in a tenant with one admin.
+    #[schema(value_type = Option<schema::UserId>)]
+    pub confirmed_by: Option<UserId>,
     #[schema(value_type = schema::Timestamp)]
     pub published_at: Timestamp,
 }
@@ -63,7 +65,8 @@ pub struct PolicyHistory {
     pub items: Vec<PolicyVersionShown>,
 }
 
-/// A change that one admin proposes and another publishes.
+/// A change that one admin proposes and another publishes. In setup and in a tenant with one admin,
+/// its proposer publishes it: see `publication`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PolicyDraft {
     #[schema(value_type = schema::PolicyDraftId)]
@@ -85,9 +88,29 @@ pub struct PolicyDraft {
     pub proposed_by: UserId,
     #[schema(value_type = schema::Timestamp)]
     pub proposed_at: Timestamp,
+    /// What happens when the person who proposed it publishes it.
+    pub publication: DraftPublication,
     /// `published` or `withdrawn`, once it is closed.
     pub outcome: Option<String>,
     pub next_action: NextAction,
+}
+
+/// What happens when the person who proposed a draft publishes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DraftPublication {
+    /// It is refused: another admin must publish the draft.
+    SecondAdmin,
+    /// The draft takes effect at once: the tenant is in setup, or has one admin and the draft makes
+    /// no approval easier.
+    AtOnce,
+    /// The draft becomes a pending change, which takes effect after 24 hours unless someone
+    /// objects: the tenant has one admin, and the draft makes approvals easier.
+    AfterWait,
+    /// The draft already waits as a pending change.
+    Waiting,
+    /// The draft is closed.
+    Closed,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

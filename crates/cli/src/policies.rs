@@ -4,7 +4,8 @@ mod difference;
 mod trial;
 
 use ade_api::policies::{
-    NewDraft, PolicyDraft, PolicyRollback, PolicyVersionShown, Replay, Replayed, ReplayedTask,
+    DraftPublication, NewDraft, PolicyDraft, PolicyRollback, PolicyVersionShown, Replay, Replayed,
+    ReplayedTask,
 };
 use ade_client::{Client, gather};
 use comfy_table::Cell;
@@ -16,6 +17,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look;
 use crate::output::{Output, Tone};
+use crate::proposal::{remark_open, report};
 use crate::tasks::word;
 use crate::text::{visible, visible_lines};
 
@@ -65,11 +67,13 @@ pub async fn run(command: PoliciesCommand, cx: &Context) -> Ended {
             Ok(Exit::Done)
         }
         PoliciesCommand::Publish { draft } => {
-            let version = policies.publish(draft).await?;
-            let what =
-                format!("Published {} as version {}", visible(&version.name), version.version);
-            cx.output.done(&version, &what, &format!("ade policies get {}", version.policy_id))?;
-            Ok(Exit::Done)
+            report(&policies.publish(draft).await?, cx, |version| {
+                let what =
+                    format!("Published {} as version {}", visible(&version.name), version.version);
+                let next = format!("ade policies get {}", version.policy_id);
+                cx.output.done(version, &what, &next)?;
+                Ok(Exit::Done)
+            })
         }
         other => drafts(&client, other, cx).await,
     }
@@ -94,6 +98,7 @@ async fn drafts(client: &Client, command: PoliciesCommand, cx: &Context) -> Ende
             let nothing = ("No policy drafts.", "ade policies apply -f FILE");
             output.list(&found.items, &head, row, nothing)?;
             cx.more(found.has_more, limit.limit);
+            remark_open(client, &["policy.publish"], cx).await;
             return Ok(Exit::Done);
         }
         _ => return Err(Failure::new(Exit::Usage, "unsupported draft command")),
@@ -115,9 +120,12 @@ fn draft_row(draft: &PolicyDraft, output: &Output) -> Vec<Cell> {
 }
 
 fn shown(draft: &PolicyDraft, output: &Output) -> String {
-    let next = match draft.outcome {
-        None => format!("ade policies publish {}", draft.id),
-        Some(_) => format!("ade policies versions {}", draft.policy_id),
+    let next = match draft.publication {
+        DraftPublication::Closed => format!("ade policies versions {}", draft.policy_id),
+        DraftPublication::Waiting => "ade changes list".to_owned(),
+        DraftPublication::SecondAdmin | DraftPublication::AtOnce | DraftPublication::AfterWait => {
+            format!("ade policies publish {}", draft.id)
+        }
     };
     let rows = [
         ("draft", draft.id.to_string()),
@@ -144,7 +152,7 @@ fn versions(
             Cell::new(one.version),
             Cell::new(look::yes(one.enabled)),
             Cell::new(one.proposed_by),
-            Cell::new(one.confirmed_by),
+            Cell::new(one.confirmed_by.map(|by| by.to_string()).unwrap_or_default()),
             Cell::new(output.when(one.published_at)),
         ]
     };

@@ -9,6 +9,7 @@ use ade_core::ids::{PolicyDraftId, PolicyId};
 use crate::Client;
 use crate::error::Error;
 use crate::send::Call;
+use crate::submitted::Submitted;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Policies<'a>(pub(crate) &'a Client);
@@ -43,8 +44,8 @@ impl Policies<'_> {
         self.0.send(Call::delete(format!("/v1/policy-drafts/{id}"))).await
     }
 
-    pub async fn publish(self, id: PolicyDraftId) -> Result<PolicyVersionShown, Error> {
-        self.0.send(Call::post(format!("/v1/policy-drafts/{id}/publish"))).await
+    pub async fn publish(self, id: PolicyDraftId) -> Result<Submitted<PolicyVersionShown>, Error> {
+        self.0.submit(Call::post(format!("/v1/policy-drafts/{id}/publish"))).await
     }
 
     /// Replays recent tasks against a policy. Nothing is saved.

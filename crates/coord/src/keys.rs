@@ -231,6 +231,8 @@ pub const EVENTS_LOCK: Key = events("ade:{shard}:events:lock", "the same for reg
 pub const EVENTS_AGENT: Key = events("ade:{shard}:events:agent", "the same for agent presence");
 pub const EVENTS_POLICY: Key = events("ade:{shard}:events:policy", "the same for active policies");
 pub const EVENTS_FREEZE: Key = events("ade:{shard}:events:freeze", "the same for freezes");
+pub const EVENTS_CHANGE: Key =
+    events("ade:{shard}:events:change", "the same for pending changes to the rules");
 
 pub const EVENTS_CHANNEL: Key = Key {
     pattern: "ade:{shard}:events:channel",
@@ -251,6 +253,7 @@ pub fn events_of(topic: Topic) -> Key {
         Topic::Agent => EVENTS_AGENT,
         Topic::Policy => EVENTS_POLICY,
         Topic::Freeze => EVENTS_FREEZE,
+        Topic::Change => EVENTS_CHANGE,
     }
 }
 
@@ -315,6 +318,7 @@ pub const CATALOGUE: &[Key] = &[
     EVENTS_AGENT,
     EVENTS_POLICY,
     EVENTS_FREEZE,
+    EVENTS_CHANGE,
     EVENTS_CHANNEL,
     TASK_STATE,
     TASK_DATA,

@@ -22,11 +22,19 @@ pub enum Topic {
     Agent,
     Policy,
     Freeze,
+    Change,
 }
 
 impl Topic {
-    pub const ALL: [Self; 6] =
-        [Self::Task, Self::Approval, Self::Lock, Self::Agent, Self::Policy, Self::Freeze];
+    pub const ALL: [Self; 7] = [
+        Self::Task,
+        Self::Approval,
+        Self::Lock,
+        Self::Agent,
+        Self::Policy,
+        Self::Freeze,
+        Self::Change,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -36,6 +44,7 @@ impl Topic {
             Self::Agent => "agent",
             Self::Policy => "policy",
             Self::Freeze => "freeze",
+            Self::Change => "change",
         }
     }
 
@@ -132,6 +141,8 @@ events! {
     PolicyPublished = "policy.published";
     FreezeSet = "freeze.set";
     FreezeLifted = "freeze.lifted";
+    ChangeProposed = "change.proposed";
+    ChangeClosed = "change.closed";
 }
 
 impl fmt::Display for EventKind {

@@ -102,6 +102,10 @@ fn describe() {
     );
     metrics::describe_counter!("ade_live_resets_total", "Listeners asked to start again");
     metrics::describe_counter!("ade_live_cut_total", "Sockets closed because they did not read");
+    metrics::describe_counter!(
+        "ade_pending_changes_total",
+        "Changes to the rules that had to wait: proposed, and how they were closed"
+    );
     metrics::describe_counter!("ade_step_ups_total", "Passkey confirmations, by outcome");
     describe_webhooks();
     describe_groups();

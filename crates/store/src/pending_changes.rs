@@ -1,8 +1,11 @@
 //! Changes to the rules that wait for a second admin, or in a tenant with one admin for their time.
+//! Everyone who has a role when such a change is proposed may object to it until it is closed.
 
-use ade_core::ids::{PendingChangeId, UserId};
+use std::collections::BTreeSet;
+
+use ade_core::ids::{PendingChangeId, PolicyDraftId, UserId};
 use ade_core::policy::Strictness;
-use ade_core::rule_change::RuleFinding;
+use ade_core::rule_change::{ObjectionObstacle, ObstacleKind, RuleFinding};
 use ade_core::time::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -139,8 +142,12 @@ pub async fn insert(tx: &mut Tx, change: &PendingChange) -> Result<(), StoreErro
     let verdict = serde_json::to_value(change.verdict).map_err(unstorable)?;
     let query = query!(
         "INSERT INTO pending_change (tenant_id, id, kind, object, command, verdict, findings,
-             evidence, reason, proposed_by, proposed_at, takes_effect_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+             evidence, reason, proposed_by, proposed_at, takes_effect_at, objectors)
+         SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::timestamptz, ARRAY(
+             SELECT u.id FROM app_user u
+              WHERE $12 IS NOT NULL AND u.tenant_id = $1 AND u.active AND u.id <> $10
+                AND EXISTS (SELECT FROM user_role r
+                             WHERE r.tenant_id = $1 AND r.user_id = u.id))",
         tx.tenant().uuid(),
         change.id.uuid(),
         change.kind,
@@ -206,6 +213,84 @@ pub async fn list(
     );
     let rows = tx.fetch(query).await?;
     Ok(rows.into_iter().map(PendingChange::try_from).collect::<Result<_, RowError>>()?)
+}
+
+/// Returns whether this person had a role when the change was proposed, so that they may object to
+/// it whatever has happened to their roles since.
+pub async fn is_objector(
+    tx: &mut Tx,
+    id: PendingChangeId,
+    person: UserId,
+) -> Result<bool, StoreError> {
+    let query = query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM pending_change
+             WHERE tenant_id = $1 AND id = $2 AND $3 = ANY (objectors)) AS "is_objector!""#,
+        tx.tenant().uuid(),
+        id.uuid(),
+        person.uuid(),
+    );
+    tx.fetch_value(query).await
+}
+
+/// Returns the open change that publishes this policy draft.
+pub async fn of_draft(
+    tx: &mut Tx,
+    draft: PolicyDraftId,
+) -> Result<Option<PendingChangeId>, StoreError> {
+    let query = query!(
+        "SELECT id FROM pending_change
+          WHERE tenant_id = $1 AND closed_at IS NULL AND kind = 'policy.publish'
+            AND command #>> '{change,draft_id}' = $2",
+        tx.tenant().uuid(),
+        draft.to_string(),
+    );
+    let row = tx.fetch(query).await?.pop();
+    Ok(row.map(|row| PendingChangeId::from_uuid(row.id)))
+}
+
+/// Returns the open changes that take effect without a second admin.
+pub async fn waiting(tx: &mut Tx) -> Result<BTreeSet<PendingChangeId>, StoreError> {
+    let query = query!(
+        "SELECT id FROM pending_change
+          WHERE tenant_id = $1 AND closed_at IS NULL AND takes_effect_at IS NOT NULL",
+        tx.tenant().uuid(),
+    );
+    let rows = tx.fetch(query).await?;
+    Ok(rows.into_iter().map(|row| PendingChangeId::from_uuid(row.id)).collect())
+}
+
+/// Returns everything that could keep people from objecting to the open changes that take effect
+/// without a second admin.
+pub async fn obstacles(tx: &mut Tx) -> Result<BTreeSet<ObjectionObstacle>, StoreError> {
+    let query = query!(
+        r#"WITH waiting AS (
+             SELECT c.id AS change_id, u.id, u.active, u.email
+               FROM pending_change c
+               JOIN app_user u ON u.tenant_id = c.tenant_id AND u.id = ANY (c.objectors)
+              WHERE c.tenant_id = $1 AND c.closed_at IS NULL AND c.takes_effect_at IS NOT NULL)
+         SELECT change_id AS "change_id!", id AS "id!", NULL::uuid AS other
+           FROM waiting WHERE NOT active
+         UNION
+         SELECT w.change_id, w.id, o.id FROM waiting w
+           JOIN app_user o
+             ON o.tenant_id = $1 AND lower(o.email) = lower(w.email) AND o.id <> w.id
+         UNION
+         SELECT w.change_id, w.id, a.alias_id FROM waiting w
+           JOIN user_alias a ON a.tenant_id = $1 AND a.user_id = w.id
+         UNION
+         SELECT w.change_id, w.id, a.user_id FROM waiting w
+           JOIN user_alias a ON a.tenant_id = $1 AND a.alias_id = w.id"#,
+        tx.tenant().uuid(),
+    );
+    let rows = tx.fetch(query).await?;
+    let obstacle = |change, person, other: Option<Uuid>| ObjectionObstacle {
+        change: PendingChangeId::from_uuid(change),
+        person: UserId::from_uuid(person),
+        kind: other.map_or(ObstacleKind::Inactive, |other| {
+            ObstacleKind::SharedWith(UserId::from_uuid(other))
+        }),
+    };
+    Ok(rows.into_iter().map(|row| obstacle(row.change_id, row.id, row.other)).collect())
 }
 
 /// Lets a change wait for a second admin instead of its time.

@@ -71,7 +71,7 @@ pub async fn insert_published(
     tx: &mut Tx,
     policy: &Policy,
     proposed_by: UserId,
-    confirmed_by: UserId,
+    confirmed_by: Option<UserId>,
 ) -> Result<(), StoreError> {
     let document = serde_json::to_value(&policy.document).map_err(|error| {
         StoreError::Unstorable { value: policy.reference().to_string(), why: error.to_string() }
@@ -98,7 +98,7 @@ pub async fn insert_published(
         policy.document.enabled,
         document,
         proposed_by.uuid(),
-        confirmed_by.uuid(),
+        confirmed_by.map(UserId::uuid),
         PgTimestamp(tx.now()) as _,
     );
     tx.write_one(&policy.reference(), query).await
@@ -111,12 +111,13 @@ fn number(version: u32) -> Result<i32, StoreError> {
     })
 }
 
-/// A published version with the two admins who proposed and published it.
+/// A published version with the admins who proposed and published it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
     pub policy: Policy,
     pub proposed_by: UserId,
-    pub confirmed_by: UserId,
+    /// The second admin; `None` if the version needed none.
+    pub confirmed_by: Option<UserId>,
     pub published_at: Timestamp,
 }
 
@@ -125,7 +126,7 @@ struct PublishedRow {
     version: i32,
     document: Value,
     proposed_by: Uuid,
-    confirmed_by: Uuid,
+    confirmed_by: Option<Uuid>,
     published_at: PgTimestamp,
 }
 
@@ -136,7 +137,7 @@ impl TryFrom<PublishedRow> for Published {
         Ok(Self {
             policy: read(row.policy_id, row.version, row.document)?,
             proposed_by: UserId::from_uuid(row.proposed_by),
-            confirmed_by: UserId::from_uuid(row.confirmed_by),
+            confirmed_by: row.confirmed_by.map(UserId::from_uuid),
             published_at: row.published_at.0,
         })
     }

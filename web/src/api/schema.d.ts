@@ -1614,7 +1614,8 @@ export interface paths {
         put?: never;
         /**
          * Propose a policy or a new version of one
-         * @description The name in the document identifies the policy. Another admin must publish it.
+         * @description The name in the document identifies the policy. The draft is published separately, by another
+         *     admin unless the tenant is in setup or has one admin.
          */
         post: operations["policies_create_draft"];
         delete?: never;
@@ -1684,7 +1685,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List drafts that are waiting for a second admin */
+        /** List drafts that are not published yet */
         get: operations["policies_list_drafts"];
         put?: never;
         post?: never;
@@ -1721,7 +1722,12 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Publish a draft that another admin proposed */
+        /**
+         * Publish a draft
+         * @description Another admin than the one who proposed it publishes a draft at once. In setup, and in a tenant
+         *     with one admin, its proposer publishes it: it takes effect at once, or it becomes a pending
+         *     change if it makes approvals easier and the tenant is not in setup.
+         */
         post: operations["policies_publish_draft"];
         delete?: never;
         options?: never;
@@ -2615,9 +2621,10 @@ export interface paths {
         /**
          * Invite a person to sign in
          * @description For people without an identity provider. The invitation is valid for 15 minutes and can be
-         *     accepted once; a new invitation replaces the earlier one. Where mail is configured, it is sent to
-         *     the person's address and not shown. Elsewhere another admin should confirm the person afterwards
-         *     (`POST /v1/users/{id}/confirm`). People who have a passkey or are signed in cannot be invited.
+         *     accepted once; a new invitation replaces the earlier one. Where mail is configured, it is sent
+         *     to the person's address and not shown. Elsewhere another admin should confirm the person
+         *     afterwards (`POST /v1/users/{id}/confirm`). People who have a passkey or are signed in cannot be
+         *     invited.
          */
         post: operations["invitations_create"];
         delete?: never;
@@ -3470,6 +3477,11 @@ export interface components {
         };
         /** @description SHA-256 of the canonical content */
         Digest: string;
+        /**
+         * @description What happens when the person who proposed a draft publishes it.
+         * @enum {string}
+         */
+        DraftPublication: "second_admin" | "at_once" | "after_wait" | "waiting" | "closed";
         Duties: {
             /** @description The duties that have not ended, by start time. */
             items: components["schemas"]["Duty"][];
@@ -4723,6 +4735,8 @@ export interface components {
                 policy_id: components["schemas"]["PolicyId"];
                 proposed_at: components["schemas"]["Timestamp"];
                 proposed_by: components["schemas"]["UserId"];
+                /** @description What happens when the person who proposed it publishes it. */
+                publication: components["schemas"]["DraftPublication"];
                 reason?: string | null;
                 yaml: string;
             }[];
@@ -4731,7 +4745,7 @@ export interface components {
         };
         Page_PolicyVersionShown: {
             items: {
-                confirmed_by: components["schemas"]["UserId"];
+                confirmed_by?: components["schemas"]["UserId"] | null;
                 document: Record<string, unknown>;
                 enabled: boolean;
                 name: string;
@@ -5024,7 +5038,10 @@ export interface components {
             changes: components["schemas"]["Change"][];
             warnings?: string[];
         };
-        /** @description A change that one admin proposes and another publishes. */
+        /**
+         * @description A change that one admin proposes and another publishes. In setup and in a tenant with one admin,
+         *     its proposer publishes it: see `publication`.
+         */
         PolicyDraft: {
             /**
              * Format: int32
@@ -5044,6 +5061,8 @@ export interface components {
             policy_id: components["schemas"]["PolicyId"];
             proposed_at: components["schemas"]["Timestamp"];
             proposed_by: components["schemas"]["UserId"];
+            /** @description What happens when the person who proposed it publishes it. */
+            publication: components["schemas"]["DraftPublication"];
             reason?: string | null;
             yaml: string;
         };
@@ -5068,7 +5087,7 @@ export interface components {
         };
         /** @description A version, and the two people who made and published it. */
         PolicyVersionShown: {
-            confirmed_by: components["schemas"]["UserId"];
+            confirmed_by?: components["schemas"]["UserId"] | null;
             document: Record<string, unknown>;
             enabled: boolean;
             name: string;
@@ -8129,7 +8148,7 @@ export interface operations {
                 object?: string;
                 /**
                  * @description Only these topics, separated by commas: `task`, `approval`, `lock`, `agent`, `policy`,
-                 *     `freeze`.
+                 *     `freeze`, `change`.
                  * @example task,approval
                  */
                 topics?: string;
@@ -10582,6 +10601,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PolicyVersionShown"];
+                };
+            };
+            /** @description Not in force yet: it takes effect after 24 hours unless someone objects */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingChange"];
                 };
             };
             400: components["responses"]["MalformedRequest"];
@@ -13743,7 +13771,7 @@ export interface operations {
                 ticket: string;
                 /**
                  * @description Only these topics, separated by commas: `task`, `approval`, `lock`, `agent`, `policy`,
-                 *     `freeze`.
+                 *     `freeze`, `change`.
                  * @example task,approval
                  */
                 topics?: string;

@@ -1,8 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { api, everyPage, unwrap } from '@/api/client';
 
-/** Changes emit no events; those of other people are found by polling. */
-const LOOK_MS = 30_000;
 /** Older ones are in the audit log. */
 export const CLOSED_SHOWN = 50;
 
@@ -15,7 +13,6 @@ export const openChangesQuery = () =>
       );
       return items;
     },
-    refetchInterval: LOOK_MS,
   });
 
 export const closedChangesQuery = () =>

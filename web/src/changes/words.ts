@@ -12,6 +12,7 @@ const TITLES: Record<string, string> = {
   'delegation.create': 'Delegate the reviews of {}',
   'freeze.lift': 'Lift the {}',
   'group_roles.set': 'Change the roles of groups of {}',
+  'policy.publish': 'Publish the policy {}',
   'resource.import': 'Import {}',
   'resource.put': 'Change the resource {}',
   'risk.settings': 'Change the risk settings',
@@ -58,7 +59,8 @@ export function publishBar(change: PendingChange, me: Pick<Me, 'id'>): string | 
   return 'You proposed this change. Another admin must publish it.';
 }
 
-/** Whether the change concerns the reader, who can object while no second admin looks at it. */
-export function mayObject(change: PendingChange, me: Pick<Me, 'id' | 'roles'>): boolean {
-  return Boolean(change.takes_effect_at) && change.proposed_by !== me.id && me.roles.length > 0;
+/** Whether the reader may be able to object while no second admin looks at the change. People who
+ *  had a role when it was proposed can do so without one; the server knows who they are. */
+export function mayObject(change: PendingChange, me: Pick<Me, 'id'>): boolean {
+  return Boolean(change.takes_effect_at) && change.proposed_by !== me.id;
 }

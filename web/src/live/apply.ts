@@ -73,6 +73,11 @@ export class Applier {
     // Every event also adds an audit entry.
     void this.client.invalidateQueries({ queryKey: ['audit'], refetchType: 'none' });
     if (round.topics.has('agent')) this.#reload('agents');
+    if (round.topics.has('change')) {
+      this.#reload('changes');
+      // A draft says whether it waits.
+      this.#reload('policies');
+    }
     if (round.topics.has('freeze')) this.#reload('freezes');
     if (round.topics.has('lock')) this.#reload('locks');
     if (round.topics.has('policy')) this.#reload('policies');

@@ -12,6 +12,7 @@ import { Refusal } from '@/ui/Refusal';
 import { Ago } from '@/ui/Time';
 import { spelled } from '@/ui/text';
 import { Untrusted } from '@/ui/Untrusted';
+import { outlook, publishBar } from './publication';
 import type { Draft } from './queries';
 import { WhatIf } from './WhatIf';
 
@@ -20,7 +21,7 @@ interface Props {
   nameOf: (id: string) => string;
 }
 
-/** Draft that needs a second admin: its changes, its effect on past tasks, and a publish button. */
+/** Draft: its changes, its effect on past tasks, and a publish button that says what will happen. */
 export function DraftCard({ draft, nameOf }: Props) {
   const me = useMe();
   const bar = useAdminBar();
@@ -37,13 +38,7 @@ export function DraftCard({ draft, nameOf }: Props) {
     send: (_input: string, key) => unwrap(api.DELETE('/v1/policy-drafts/{id}', at(key))),
     touches: 'policies',
   });
-  const isMine = draft.proposed_by === me.id;
-  const disabledReason =
-    bar ??
-    (isMine ? 'You proposed this draft. Another admin must publish it.' : undefined) ??
-    (draft.is_stale
-      ? 'Another version was published in the meantime. Propose the change again.'
-      : undefined);
+  const disabledReason = bar ?? publishBar(draft, me);
   const name = spelled(draft.name);
   return (
     <Card
@@ -80,7 +75,7 @@ export function DraftCard({ draft, nameOf }: Props) {
           >
             Withdraw
           </Button>
-          {disabledReason && <span className="text-meta text-ink-2">{disabledReason}</span>}
+          <span className="text-meta text-ink-2">{disabledReason ?? outlook(draft, me)}</span>
         </div>
         {isTrying && <WhatIf what={{ draft_id: draft.id }} />}
       </div>

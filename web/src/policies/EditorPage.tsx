@@ -14,6 +14,7 @@ import { classes } from '@/ui/classes';
 import { Field } from '@/ui/Field';
 import { Page } from '@/ui/Page';
 import { Refusal } from '@/ui/Refusal';
+import { proposed } from './publication';
 import { policyQuery } from './queries';
 import { WhatIf } from './WhatIf';
 
@@ -44,7 +45,7 @@ function Editor({ was, isNew }: { was: string; isNew: boolean }) {
       unwrap(api.POST('/v1/policies', { params: { header: { 'Idempotency-Key': key } }, body })),
     touches: 'policies',
     onDone: (draft) => {
-      toast.success(`Proposed ${draft.name}. Another admin must publish it.`);
+      toast.success(proposed(draft));
       void navigate({ to: '/policies', search: {} });
     },
   });
@@ -91,7 +92,7 @@ function Editor({ was, isNew }: { was: string; isNew: boolean }) {
                 {propose.isPending ? 'Proposing…' : 'Propose policy'}
               </Button>
               <span className="text-meta text-ink-2">
-                {disabledReason ?? 'The policy takes effect when another admin publishes it.'}
+                {disabledReason ?? 'The policy takes effect after the draft is published.'}
               </span>
             </div>
           </form>

@@ -10,9 +10,9 @@ import { Chip } from '@/ui/Chip';
 import { LINK } from '@/ui/look';
 import { Named } from '@/ui/Named';
 import { Page } from '@/ui/Page';
-import { Ago } from '@/ui/Time';
 import { Trouble } from '@/ui/Trouble';
 import { DraftCard } from './DraftCard';
+import { Publishers } from './Publishers';
 import { draftsQuery, policiesQuery } from './queries';
 
 type NameOf = (id: string) => string;
@@ -58,9 +58,7 @@ function InForce({ nameOf }: { nameOf: NameOf }) {
               )}
             </div>
             <p className="text-meta text-ink-2">
-              <Named text={nameOf(policy.proposed_by)} /> proposed it,{' '}
-              <Named text={nameOf(policy.confirmed_by)} /> published it{' '}
-              <Ago at={policy.published_at} />
+              <Publishers version={policy} nameOf={nameOf} />
             </p>
           </li>
         ))}
@@ -69,7 +67,7 @@ function InForce({ nameOf }: { nameOf: NameOf }) {
   );
 }
 
-/** Active policies and drafts that wait for a second admin. */
+/** Active policies, and drafts that are not published yet. */
 export function PoliciesPage() {
   const navigate = useNavigate();
   const nameOf = useNames();

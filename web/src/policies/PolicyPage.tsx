@@ -11,11 +11,10 @@ import { useTitle } from '@/shell/useTitle';
 import { Button } from '@/ui/Button';
 import { Card } from '@/ui/Card';
 import { Select } from '@/ui/Field';
-import { Named } from '@/ui/Named';
 import { Page } from '@/ui/Page';
-import { Ago } from '@/ui/Time';
 import { spelled } from '@/ui/text';
 import { Trouble } from '@/ui/Trouble';
+import { Publishers } from './Publishers';
 import { policyQuery, type Version } from './queries';
 
 const route = getRouteApi('/policies/$id');
@@ -104,8 +103,7 @@ export function PolicyPage() {
             >
               <strong className="font-semibold">Version {one.version}</strong>
               <span className="min-w-0 flex-1 text-meta text-ink-2 wrap-anywhere">
-                <Named text={nameOf(one.proposed_by)} /> proposed it,{' '}
-                <Named text={nameOf(one.confirmed_by)} /> published <Ago at={one.published_at} />
+                <Publishers version={one} nameOf={nameOf} />
               </span>
               {one.version > 1 && (
                 <Button

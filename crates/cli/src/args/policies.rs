@@ -85,7 +85,7 @@ pub enum PoliciesCommand {
         #[arg(value_name = "DRAFT")]
         draft: PolicyDraftId,
     },
-    /// Publish a policy draft that another admin proposed
+    /// Publish a policy draft that another admin proposed, or your own as the only admin
     Publish {
         /// Policy draft ID
         #[arg(value_name = "DRAFT")]

@@ -132,7 +132,7 @@ async fn users_invite_prints_the_link_and_its_expiry() {
 }
 
 #[tokio::test]
-async fn policies_are_proposed_tested_and_published_by_two() {
+async fn policies_are_proposed_tested_and_published() {
     let at = Installation::start().await;
     let policy = "name: hosts\nrequire: [{roles: [reviewer], min: 1}]\n";
     fs::create_dir(at.home().join("rules")).unwrap();
@@ -143,10 +143,20 @@ async fn policies_are_proposed_tested_and_published_by_two() {
     admin(&at, &["policies", "draft", id]).await.with(0).prints("next     ade policies publish");
     let replayed = admin(&at, &["policies", "replay", "-f", "rules/hosts.yaml"]).await.with(0);
     replayed.prints("nothing was saved").prints("same");
-    // The admin who proposed a draft may not publish it.
-    admin(&at, &["policies", "publish", id]).await.with(77);
+    // The only admin publishes a draft: at once in setup, and later as a change that waits.
+    admin(&at, &["policies", "publish", id]).await.with(0).prints("Published hosts as version 1");
+    admin(&at, &["policies", "list"]).await.with(0).prints("hosts");
+    at.end_setup().await;
+    fs::write(at.home().join("rules/hosts.yaml"), policy.replace("reviewer", "author")).unwrap();
+    let draft = admin_json(&at, &["policies", "apply", "-f", "rules/hosts.yaml"]).await;
+    let id = text(&draft["id"]);
+    let shown = admin(&at, &["policies", "draft", id]).await.with(0);
+    shown.prints("takes effect 24 hours later unless someone objects");
+    let waiting = admin(&at, &["policies", "publish", id]).await.with(0);
+    waiting.prints("◐ Proposed: takes effect at ").prints("ade changes show chg_");
+    admin(&at, &["policies", "draft", id]).await.with(0).prints("next     ade changes list");
     admin(&at, &["policies", "withdraw", id]).await.with(0).prints("withdrawn");
-    admin(&at, &["policies", "list"]).await.with(0);
+    fs::write(at.home().join("rules/hosts.yaml"), policy).unwrap();
 
     let cases = "cases:\n  - name: one\n    task: {type: command.run, resources: [host:a], \
                  risk: 10}\n    expect: {outcome: OUTCOME}\n";

@@ -68,7 +68,7 @@ fn listed<T: fmt::Display>(items: &BTreeSet<T>) -> String {
 }
 
 impl AutoApprove {
-    pub(super) fn has_condition(&self) -> bool {
+    pub(crate) fn has_condition(&self) -> bool {
         self.risk_below.is_some()
             || !self.author_has_role.is_empty()
             || !self.resources_in_scope.is_empty()

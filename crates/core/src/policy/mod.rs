@@ -17,7 +17,7 @@ mod read;
 mod reader;
 mod requirement;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 pub mod schema;
 mod strictness;
 

@@ -4,7 +4,9 @@
 //!
 //! The judgement is cautious: what cannot be shown to be at least as strict counts as looser.
 
+mod objections;
 mod people;
+mod policies;
 mod resources;
 mod settings;
 
@@ -18,12 +20,14 @@ use crate::approval::delegation::Delegation;
 use crate::change::{CanonicalError, Digest, canonical_bytes};
 use crate::flag::Flag;
 use crate::freeze::{Freeze, FreezeExtent};
-use crate::ids::{AgentId, UserId};
+use crate::ids::{AgentId, PendingChangeId, UserId};
 use crate::policy::{Pattern, Policy, Strictness};
 use crate::risk::RiskConfig;
 use crate::timeouts::ApprovalTimeouts;
 
+pub use objections::{ObjectionObstacle, ObstacleKind, compare_objections, still_relevant};
 pub use people::admins;
+pub use policies::compare_versions;
 pub use resources::{RegistryRules, compare_entries, compare_group_roles};
 
 /// One consequence of a change, and whether it makes approvals stricter or looser.
@@ -32,11 +36,14 @@ pub use resources::{RegistryRules, compare_entries, compare_group_roles};
 pub struct RuleFinding {
     pub verdict: Strictness,
     pub sentence: String,
+    /// The pending change that this consequence is about; it ends when that change is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concerns: Option<PendingChangeId>,
 }
 
 impl RuleFinding {
     pub fn new(verdict: Strictness, sentence: impl Into<String>) -> Self {
-        Self { verdict, sentence: sentence.into() }
+        Self { verdict, sentence: sentence.into(), concerns: None }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ade_core::access::{Action, Object};
 use ade_core::audit::{AuditEntry, EntryKind, What, Why};
+use ade_core::ids::UserId;
 use ade_core::rule_change::RuleFinding;
 use ade_core::step_up::ConfirmationSubject;
 use ade_store::tenant_config::TenantConfig;
@@ -15,7 +16,7 @@ use serde_json::Value;
 
 use super::confirmation;
 use super::idempotency::{key_of, reserve_key, store_response};
-use super::permission::{audit_entry, permit, refuse};
+use super::permission::{audit_entry, permit, person, refuse};
 use super::present::value;
 use super::schedule::JobKind;
 use super::{Reply, json};
@@ -216,5 +217,10 @@ impl<'a> AdminCommand<'a> {
 
     pub fn app(&self) -> &'a App {
         self.app
+    }
+
+    /// Returns the calling person; `None` for a worker.
+    pub fn person(&self) -> Option<UserId> {
+        person(self.caller).ok()
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod proposal;
 pub(crate) mod run;
 pub mod schedule;
 mod settle;
+pub(crate) mod setup;
 pub(crate) mod signed_endpoint;
 pub mod task_command;
 

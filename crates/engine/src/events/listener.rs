@@ -197,7 +197,7 @@ impl Listener {
             // These objects are listed for everyone in the tenant, so their events are visible to
             // everyone.
             let is_listed = match event.topic {
-                Topic::Lock | Topic::Agent | Topic::Policy | Topic::Freeze => true,
+                Topic::Lock | Topic::Agent | Topic::Policy | Topic::Freeze | Topic::Change => true,
                 Topic::Task | Topic::Approval => false,
             };
             let is_open = rights.sees_all || is_listed;

@@ -1,12 +1,11 @@
 //! Policies are proposed by one admin, published by another, and rolled back by proposing an old
 //! version again. Publishing takes the exclusive tenant lock, so that no decision uses outdated
-//! rules.
+//! rules. Whether a second admin is needed is decided in `rule_changes`.
 
 use ade_api::policies::{
     FieldChange, NewDraft, PolicyDraft, PolicyHistory, PolicyRollback, PolicyVersionShown,
 };
-use ade_api::problem::NextAction;
-use ade_core::access::{Action, Object};
+use ade_core::access::Action;
 use ade_core::change::Digest;
 use ade_core::event::EventKind;
 use ade_core::ids::{PolicyDraftId, PolicyId};
@@ -15,13 +14,14 @@ use ade_core::step_up::ConfirmationSubject;
 use ade_store::policies::{self, Published};
 use ade_store::policy_drafts::{self, Draft, DraftOutcome};
 use ade_store::tenant_config::TenantConfig;
-use ade_store::{Tx, outbox};
+use ade_store::{Tx, outbox, pending_changes};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::publication::{compare_draft, next_action, publication};
 use crate::app::App;
 use crate::caller::{Caller, IdempotentRequest};
-use crate::command::admin_command::{AdminCommand, AuditAction};
+use crate::command::admin_command::{AdminCommand, Applied, AuditAction};
 use crate::command::permission::{look, person};
 use crate::command::present::value;
 use crate::command::{Paged, Reply, Span, check_reason, paged};
@@ -85,51 +85,61 @@ async fn propose(
         closed: None,
     };
     policy_drafts::insert(&mut act.tx, &draft).await?;
-    let shown = shown_draft(&mut act.tx, &draft).await?;
+    let shown = shown_draft(&mut act.tx, &act.book, &draft).await?;
     act.finish(AuditAction { object: draft.id.to_string(), action: "policy.draft" }, 201, &shown)
         .await
 }
 
-/// Publishes a draft, by an admin who did not propose it, and only over the version it was based
-/// on.
-pub async fn publish(
-    app: &App,
-    caller: &Caller,
-    attempt: &IdempotentRequest,
-    id: PolicyDraftId,
-) -> Result<Reply, Error> {
-    let mut act = AdminCommand::begin(app, caller, attempt, None).await?;
-    let draft = find(&mut act.tx, id).await?;
-    let confirmer = person(caller)?;
-    let is_own = act.book.directory.same_human(draft.proposed_by, confirmer);
-    let mut act = act.require(Action::PublishPolicy, Object::Own { is_own }, &id).await?;
-    if draft.closed.is_some() {
-        return Err(Error::Closed { what: "draft", why: "it was published or withdrawn" });
+/// Refuses a draft that is closed, waits, or is based on a version that is not in force any more.
+/// Returns the digest of its document.
+pub(crate) async fn require_publishable(
+    act: &mut AdminCommand<'_>,
+    draft: &Draft,
+) -> Result<Digest, Error> {
+    require_open(draft)?;
+    if pending_changes::of_draft(&mut act.tx, draft.id).await?.is_some() {
+        let why = "it already waits as a pending change: see `ade changes list`";
+        return Err(Error::Closed { what: "draft", why });
     }
-    let current = current_version(&mut act.tx, draft.policy).await?;
-    if current != draft.base_version {
-        return Err(Error::Closed {
-            what: "draft",
-            why: "another version has been published since; propose the change again",
-        });
-    }
-    require_free_name(&mut act.tx, &draft).await?;
+    require_current(&mut act.tx, draft).await?;
     let document = draft.document.to_json().map_err(|error| Error::invalid("document", error))?;
-    let subject = ConfirmationSubject::publish(id, Digest::of(document.as_bytes()));
-    let mut act = act.confirmed(&subject).await?;
-    let policy = Policy {
-        id: draft.policy,
-        version: draft.base_version + 1,
-        document: draft.document.clone(),
-    };
+    Ok(Digest::of(document.as_bytes()))
+}
+
+/// Returns what a passkey confirms when a draft is published.
+pub(crate) fn publication_of(id: PolicyDraftId, digest: Digest) -> ConfirmationSubject {
+    ConfirmationSubject::publish(id, digest)
+}
+
+/// Publishes a draft that has waited as a pending change.
+pub(crate) async fn publish_waiting(
+    act: &mut AdminCommand<'_>,
+    id: PolicyDraftId,
+) -> Result<Applied, Error> {
+    let draft = find(&mut act.tx, id).await?;
+    require_open(&draft)?;
+    require_current(&mut act.tx, &draft).await?;
+    publish(act, draft).await
+}
+
+/// Publishes a draft over the version that it is based on.
+pub(crate) async fn publish(act: &mut AdminCommand<'_>, draft: Draft) -> Result<Applied, Error> {
+    let directory = &act.book.directory;
+    let confirmer = act.person().filter(|person| !directory.same_human(draft.proposed_by, *person));
+    let history = policies::history(&mut act.tx, draft.policy).await?;
+    let findings = compare_draft(&act.book, history.first(), &draft);
+    let policy =
+        Policy { id: draft.policy, version: draft.base_version + 1, document: draft.document };
     policies::insert_published(&mut act.tx, &policy, draft.proposed_by, confirmer).await?;
-    policy_drafts::close(&mut act.tx, id, DraftOutcome::Published, confirmer).await?;
+    let closer = confirmer.unwrap_or(draft.proposed_by);
+    policy_drafts::close(&mut act.tx, draft.id, DraftOutcome::Published, closer).await?;
     act.doubt_approved().await?;
     outbox::append(&mut act.tx, &[published(&policy)]).await?;
     let shown = policies::history(&mut act.tx, policy.id).await?.into_iter().next();
     let shown = shown_version(&shown.ok_or(Error::NotFound { what: "policy" })?)?;
     let object = policy.reference().to_string();
-    act.finish(AuditAction { object, action: "policy.publish" }, 200, &shown).await
+    let action = AuditAction { object, action: "policy.publish" };
+    Ok(Applied::new(action, 200, &shown)?.because(draft.reason).with_findings(findings))
 }
 
 fn published(policy: &Policy) -> outbox::OutboxEvent {
@@ -151,12 +161,10 @@ pub async fn withdraw(
 ) -> Result<Reply, Error> {
     let mut act = AdminCommand::begin(app, caller, attempt, Some(Action::DraftPolicy)).await?;
     let draft = find(&mut act.tx, id).await?;
-    if draft.closed.is_some() {
-        return Err(Error::Closed { what: "draft", why: "it was published or withdrawn" });
-    }
+    require_open(&draft)?;
     policy_drafts::close(&mut act.tx, id, DraftOutcome::Withdrawn, person(caller)?).await?;
     let draft = find(&mut act.tx, id).await?;
-    let shown = shown_draft(&mut act.tx, &draft).await?;
+    let shown = shown_draft(&mut act.tx, &act.book, &draft).await?;
     act.finish(AuditAction { object: id.to_string(), action: "policy.withdraw" }, 200, &shown).await
 }
 
@@ -187,12 +195,13 @@ pub async fn drafts(
     span: Span<PolicyDraftId>,
 ) -> Result<Paged<PolicyDraft, PolicyDraftId>, Error> {
     let mut tx = look(app, caller).await?;
+    let book = app.books.current(&mut tx).await?;
     let limit = span.limit.saturating_add(1);
     let found = policy_drafts::list_open(&mut tx, span.after, limit).await?;
     let page = paged(found, span.limit, |draft: &Draft| draft.id);
     let mut items = Vec::with_capacity(page.items.len());
     for draft in &page.items {
-        items.push(shown_draft(&mut tx, draft).await?);
+        items.push(shown_draft(&mut tx, &book, draft).await?);
     }
     Ok(Paged { items, next: page.next })
 }
@@ -203,8 +212,9 @@ pub async fn get_draft(
     id: PolicyDraftId,
 ) -> Result<PolicyDraft, Error> {
     let mut tx = look(app, caller).await?;
+    let book = app.books.current(&mut tx).await?;
     let draft = find(&mut tx, id).await?;
-    shown_draft(&mut tx, &draft).await
+    shown_draft(&mut tx, &book, &draft).await
 }
 
 /// Reads a document. The error lists everything that is wrong with it, each with its place.
@@ -230,9 +240,24 @@ pub(crate) async fn find(tx: &mut Tx, id: PolicyDraftId) -> Result<Draft, Error>
     policy_drafts::get(tx, id).await?.ok_or(Error::NotFound { what: "draft" })
 }
 
-async fn current_version(tx: &mut Tx, policy: PolicyId) -> Result<u32, Error> {
-    let history = policies::history(tx, policy).await?;
-    Ok(history.first().map_or(0, |published| published.policy.version))
+fn require_open(draft: &Draft) -> Result<(), Error> {
+    if draft.closed.is_some() {
+        return Err(Error::Closed { what: "draft", why: "it was published or withdrawn" });
+    }
+    Ok(())
+}
+
+/// Refuses a draft that would undo another version, or whose name another policy has.
+async fn require_current(tx: &mut Tx, draft: &Draft) -> Result<(), Error> {
+    let history = policies::history(tx, draft.policy).await?;
+    let current = history.first().map_or(0, |published| published.policy.version);
+    if current != draft.base_version {
+        return Err(Error::Closed {
+            what: "draft",
+            why: "another version has been published since; propose the change again",
+        });
+    }
+    require_free_name(tx, draft).await
 }
 
 async fn named(tx: &mut Tx, name: &str) -> Result<Option<Published>, Error> {
@@ -269,26 +294,22 @@ fn shown_version(published: &Published) -> Result<PolicyVersionShown, Error> {
     })
 }
 
-async fn shown_draft(tx: &mut Tx, draft: &Draft) -> Result<PolicyDraft, Error> {
+async fn shown_draft(
+    tx: &mut Tx,
+    book: &TenantConfig,
+    draft: &Draft,
+) -> Result<PolicyDraft, Error> {
     let history = policies::history(tx, draft.policy).await?;
-    let current = history.first().map(|published| &published.policy);
-    let is_open = draft.closed.is_none();
-    let is_stale = is_open && current.map_or(0, |policy| policy.version) != draft.base_version;
-    let changes = difference(current.map(|policy| &policy.document), &draft.document);
+    let current = history.first();
+    let version = current.map_or(0, |published| published.policy.version);
+    let is_stale = draft.closed.is_none() && version != draft.base_version;
+    let changes = difference(current.map(|known| &known.policy.document), &draft.document);
     let changes = changes.into_iter().map(|change| FieldChange {
         path: change.path,
         before: change.before,
         after: change.after,
     });
-    let next_action = match (is_open, is_stale) {
-        (false, _) => NextAction::new("nothing: the draft is closed"),
-        (true, true) => {
-            NextAction::new("propose the change again: another version has been published since")
-        }
-        (true, false) => NextAction::new("another admin must publish it")
-            .with_call(format!("POST /v1/policy-drafts/{}/publish", draft.id))
-            .with_command(format!("ade policies publish {}", draft.id)),
-    };
+    let publication = publication(tx, book, current, draft).await?;
     Ok(PolicyDraft {
         id: draft.id,
         policy_id: draft.policy,
@@ -301,7 +322,8 @@ async fn shown_draft(tx: &mut Tx, draft: &Draft) -> Result<PolicyDraft, Error> {
         reason: draft.reason.clone(),
         proposed_by: draft.proposed_by,
         proposed_at: draft.proposed_at,
+        publication,
         outcome: draft.closed.map(|closed| closed.outcome.as_str().to_owned()),
-        next_action,
+        next_action: next_action(draft, is_stale, publication),
     })
 }

@@ -9,7 +9,7 @@ use ade_store::pending_changes::{self, APPLY_CHANGE, ChangeOutcome, PendingChang
 use ade_store::scheduled_jobs::{self, ScheduledJob};
 use uuid::Uuid;
 
-use super::pending::{apply, close, find};
+use super::pending::{apply, close, count, find};
 use crate::app::App;
 use crate::caller::IdempotentRequest;
 use crate::command::admin_command::{AdminCommand, AuditAction};
@@ -48,21 +48,24 @@ async fn apply_due(app: &App, tenant: TenantId, object: Uuid) -> Result<bool, Er
         return leave(act, &change).await;
     }
     let point = act.tx.savepoint().await?;
-    match apply(&mut act, &change).await {
+    match apply(&mut act, &change, ChangeOutcome::Applied, None).await {
         Ok(applied) => {
-            close(&mut act.tx, change.id, ChangeOutcome::Applied, None, None).await?;
             let action = AuditAction { object: change.id.to_string(), action: "change.apply" };
             act.also([action]).await?;
             act.finish_applied(applied, false).await?;
+            let kind = &change.kind;
+            tracing::info!(%tenant, change = %change.id, kind, "pending change took effect");
+            count(ChangeOutcome::Applied.as_str());
         }
         // The database may answer next time; every other error is final.
         Err(error @ Error::Store(_)) => return Err(error),
         Err(error) => {
             tracing::info!(%tenant, change = %change.id, %error, "pending change became outdated");
             act.tx.roll_back_to(point).await?;
-            close(&mut act.tx, change.id, ChangeOutcome::Outdated, None, None).await?;
+            close(&mut act.tx, &change, ChangeOutcome::Outdated, None, None).await?;
             let action = AuditAction { object: change.id.to_string(), action: "change.outdate" };
             act.finish(action, 200, &()).await?;
+            count(ChangeOutcome::Outdated.as_str());
         }
     }
     Ok(true)

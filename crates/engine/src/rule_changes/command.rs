@@ -7,8 +7,9 @@ use ade_api::sessions::GroupRoles;
 use ade_api::settings::{NewRiskSettings, NewTimeouts, SetFlag};
 use ade_api::users::{Alias, NewUser, Roles, UserChange};
 use ade_core::access::{Action, Object};
+use ade_core::change::Digest;
 use ade_core::flag::Flag;
-use ade_core::ids::{AgentId, FreezeId, UserId};
+use ade_core::ids::{AgentId, FreezeId, PolicyDraftId, UserId};
 use ade_core::resource::ResourceRef;
 use ade_core::step_up::ConfirmationSubject;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,8 @@ pub enum RuleChange {
     CreateDelegation { owner: UserId, new: NewDelegation },
     #[serde(rename = "freeze.lift")]
     LiftFreeze { id: FreezeId },
+    #[serde(rename = "policy.publish")]
+    PublishPolicy { draft_id: PolicyDraftId, name: String, digest: Digest, reason: Option<String> },
 }
 
 impl RuleChange {
@@ -71,6 +74,7 @@ impl RuleChange {
             Self::ChangeAgent { .. } => "agent.change",
             Self::CreateDelegation { .. } => "delegation.create",
             Self::LiftFreeze { .. } => "freeze.lift",
+            Self::PublishPolicy { .. } => "policy.publish",
         }
     }
 
@@ -92,6 +96,7 @@ impl RuleChange {
             Self::ChangeAgent { id, .. } => id.to_string(),
             Self::CreateDelegation { owner, .. } => owner.to_string(),
             Self::LiftFreeze { id } => id.to_string(),
+            Self::PublishPolicy { name, .. } => name.clone(),
         }
     }
 
@@ -101,6 +106,7 @@ impl RuleChange {
             Self::SetRisk { new, .. } => new.reason.clone(),
             Self::SetTimeouts { new, .. } => new.reason.clone(),
             Self::SetFlag { set, .. } => set.reason.clone(),
+            Self::PublishPolicy { reason, .. } => reason.clone(),
             _ => None,
         }
     }
@@ -126,6 +132,8 @@ impl RuleChange {
                 (Action::EditDelegation, Object::Own { is_own: false })
             }
             Self::LiftFreeze { .. } => (Action::LiftFreeze, Object::Tenant),
+            // In place of the second admin, the draft waits like any other change.
+            Self::PublishPolicy { .. } => (Action::PublishPolicy, Object::Own { is_own: false }),
         }
     }
 
@@ -143,14 +151,11 @@ impl RuleChange {
     pub(super) fn confirmation(&self) -> Option<ConfirmationSubject> {
         match self {
             Self::ResetPasskeys { id } => Some(ConfirmationSubject::reset_passkeys(*id)),
+            Self::PublishPolicy { draft_id, digest, .. } => {
+                Some(policies::publication_of(*draft_id, *digest))
+            }
             _ => None,
         }
-    }
-
-    /// Returns whether the change takes effect at once in a tenant in setup. A confirmation is
-    /// about a second admin by its nature.
-    pub(super) const fn may_skip_in_setup(&self) -> bool {
-        !matches!(self, Self::ConfirmPerson { .. })
     }
 
     /// Writes the change in the name of its proposer.
@@ -179,6 +184,7 @@ impl RuleChange {
                 review::create_delegation_for(act, owner, &new).await
             }
             Self::LiftFreeze { id } => policies::lift_freeze(act, by, id).await,
+            Self::PublishPolicy { draft_id, .. } => policies::publish_waiting(act, draft_id).await,
         }
     }
 }

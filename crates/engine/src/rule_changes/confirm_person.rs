@@ -7,7 +7,7 @@ use ade_core::step_up::ConfirmationSubject;
 use ade_store::users;
 
 use super::command::RuleChange;
-use super::submit::enter;
+use super::submit::submit_permitted;
 use crate::app::App;
 use crate::caller::{Caller, IdempotentRequest};
 use crate::command::Reply;
@@ -31,7 +31,8 @@ pub async fn confirm_person(
     let inviter = user.unconfirmed.map(|unconfirmed| unconfirmed.invited_by);
     let is_involved = |account: &UserId| act.book.directory.same_human(*account, by);
     if [Some(id), inviter].iter().flatten().any(is_involved) {
-        return enter(act, by, RuleChange::ConfirmPerson { id }).await;
+        // A confirmation is about a second admin by its nature, so it waits in setup as well.
+        return submit_permitted(act, by, RuleChange::ConfirmPerson { id }, false).await;
     }
     act = act.confirmed(&ConfirmationSubject::confirm_person(id)).await?;
     let applied = confirm_user(&mut act, id).await?;

@@ -1,21 +1,23 @@
 //! What a change means for approvals: its findings, and the recent tasks that would have needed
 //! fewer people.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ade_api::policies::ReplayedTask;
-use ade_core::ids::{TaskId, UserId};
+use ade_core::ids::{PendingChangeId, TaskId, UserId};
 use ade_core::limits::{
     CHANGE_EVIDENCE_DAYS, CHANGE_EVIDENCE_SHOWN, CHANGE_EVIDENCE_TASKS, CHANGE_FINDINGS_SHOWN,
 };
 use ade_core::policy::Strictness;
 use ade_core::risk::RiskRules;
 use ade_core::rule_change::{
-    AgentRules, RuleFinding, RuleSet, admins, compare_rules, is_at_least_as_strict, overall,
+    AgentRules, ObjectionObstacle, RuleFinding, RuleSet, admins, compare_objections, compare_rules,
+    is_at_least_as_strict, overall,
 };
-use ade_store::tasks;
 use ade_store::tenant_config::{self, TenantConfig};
+use ade_store::{pending_changes, tasks};
 
 use crate::app::App;
 use crate::command::admin_command::{AdminCommand, Applied};
@@ -23,6 +25,33 @@ use crate::error::Error;
 use crate::policies::compare_task;
 
 const DAY: Duration = Duration::from_hours(24);
+
+/// What a change is compared with, besides the tenant configuration. It is read before the change
+/// is written.
+#[derive(Debug)]
+pub(super) struct Before {
+    /// The open changes that take effect without a second admin.
+    pub waiting: BTreeSet<PendingChangeId>,
+    obstacles: BTreeSet<ObjectionObstacle>,
+}
+
+impl Before {
+    pub(super) async fn read(act: &mut AdminCommand<'_>) -> Result<Self, Error> {
+        let waiting = pending_changes::waiting(&mut act.tx).await?;
+        let obstacles = obstacles(act, &waiting).await?;
+        Ok(Self { waiting, obstacles })
+    }
+}
+
+async fn obstacles(
+    act: &mut AdminCommand<'_>,
+    waiting: &BTreeSet<PendingChangeId>,
+) -> Result<BTreeSet<ObjectionObstacle>, Error> {
+    if waiting.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    Ok(pending_changes::obstacles(&mut act.tx).await?)
+}
 
 /// The findings of a change, and the recent tasks that it would have made easier.
 #[derive(Debug)]
@@ -37,6 +66,7 @@ impl Consequences {
         act: &mut AdminCommand<'_>,
         by: UserId,
         applied: &Applied,
+        former: &Before,
     ) -> Result<Self, Error> {
         let app = act.app();
         // The cache must not contain a configuration that may be rolled back.
@@ -50,6 +80,8 @@ impl Consequences {
         }
         let mut findings = compare_rules(&old, &rules(app, &new));
         findings.extend(applied.findings.iter().cloned());
+        let obstacles = obstacles(act, &former.waiting).await?;
+        findings.extend(compare_objections(&former.obstacles, &obstacles, &act.book.names));
         let before = Arc::clone(&act.book);
         let tasks = easier_tasks(act, &before, &new).await?;
         Ok(Self { findings, tasks })

@@ -8,6 +8,7 @@ mod confirm_person;
 mod consequences;
 mod notices;
 mod pending;
+mod policy_drafts;
 mod setup;
 mod shown;
 mod submit;
@@ -15,6 +16,7 @@ mod submit;
 pub use command::RuleChange;
 pub use confirm_person::confirm_person;
 pub use pending::{get, list, object, publish, withdraw};
+pub use policy_drafts::publish_draft;
 pub use submit::{delegate, submit};
 
 pub(crate) const WORKERS: &[crate::worker::Worker] = &[change_applier::WORKER];

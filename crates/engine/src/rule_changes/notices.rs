@@ -21,9 +21,17 @@ pub(super) async fn notify_proposed(
     let recipients: Vec<UserId> = directory
         .people()
         .filter(|person| person.active && !person.roles.is_empty())
-        .filter(|person| !directory.same_human(person.id, change.proposed_by))
-        .filter(|person| concerns_all || admins.contains(&directory.human(person.id)))
         .map(|person| person.id)
+        .filter(|person| {
+            if concerns_all {
+                // Also those whose account is linked to the proposer's: a wrong link must not keep
+                // anyone from objecting.
+                *person != change.proposed_by
+            } else {
+                admins.contains(&directory.human(*person))
+                    && !directory.same_human(*person, change.proposed_by)
+            }
+        })
         .collect();
     let proposer = act.book.names.get(&change.proposed_by).cloned().unwrap_or_default();
     let detail = detail(&proposer, change);

@@ -3,14 +3,18 @@
 use ade_api::pending_changes::{ChangeObjection, PendingChange as Shown};
 use ade_core::access::{Action, Object};
 use ade_core::actor::Actor;
+use ade_core::event::EventKind;
 use ade_core::ids::{PendingChangeId, UserId};
+use ade_core::rule_change::still_relevant;
 use ade_core::step_up::ConfirmationSubject;
 use ade_store::Tx;
+use ade_store::outbox::{self, OutboxEvent};
 use ade_store::pending_changes::{self, APPLY_CHANGE, ChangeOutcome, ClosedChange, PendingChange};
 use ade_store::scheduled_jobs;
+use serde_json::json;
 
 use super::command::RuleChange;
-use super::consequences::Consequences;
+use super::consequences::{Before, Consequences};
 use super::shown::{digest, is_too_old, shown};
 use crate::app::App;
 use crate::caller::{Caller, IdempotentRequest};
@@ -67,10 +71,11 @@ pub async fn publish(
     }
     let subject = ConfirmationSubject::publish_change(id, digest(&change)?);
     act = act.confirmed(&subject).await?;
-    let applied = apply(&mut act, &change).await?;
-    close(&mut act.tx, id, ChangeOutcome::Published, Some(by), None).await?;
+    let applied = apply(&mut act, &change, ChangeOutcome::Published, Some(by)).await?;
     act.also([AuditAction { object: id.to_string(), action: "change.publish" }]).await?;
-    act.finish_applied(applied, false).await
+    let reply = act.finish_applied(applied, false).await?;
+    count(ChangeOutcome::Published.as_str());
+    Ok(reply)
 }
 
 /// Withdraws a change, by its proposer or by an admin.
@@ -88,7 +93,8 @@ pub async fn withdraw(
     end(act, change, ChangeOutcome::Withdrawn, by, None).await
 }
 
-/// Objects to a change that would take effect without a second admin, by anyone with a role.
+/// Objects to a change that would take effect without a second admin, by anyone who has a role or
+/// had one when it was proposed.
 pub async fn object(
     app: &App,
     caller: &Caller,
@@ -100,9 +106,11 @@ pub async fn object(
     let by = person(caller)?;
     let mut act = AdminCommand::begin(app, caller, attempt, None).await?;
     let change = find(&mut act.tx, id).await?;
+    // The change concerns everyone with a role, because no second admin looks at it. Those who had
+    // one when it was proposed keep the right, because the admin can take roles away at once.
     let has_role = act.book.directory.person(by).is_some_and(|person| !person.roles.is_empty());
-    // The change concerns everyone with a role, because no second admin looks at it.
-    let is_own = has_role && change.takes_effect_at.is_some();
+    let may_object = has_role || pending_changes::is_objector(&mut act.tx, id, by).await?;
+    let is_own = may_object && change.takes_effect_at.is_some();
     let act = act.require(Action::CloseChange, Object::Own { is_own }, &id).await?;
     end(act, change, ChangeOutcome::Objected, by, Some(objection.reason)).await
 }
@@ -115,7 +123,7 @@ async fn end(
     objection: Option<String>,
 ) -> Result<Reply, Error> {
     require_open(&change)?;
-    close(&mut act.tx, change.id, outcome, Some(by), objection.clone()).await?;
+    close(&mut act.tx, &change, outcome, Some(by), objection.clone()).await?;
     let closed = find(&mut act.tx, change.id).await?;
     let shown = shown(&closed, act.tx.now())?;
     let action = match outcome {
@@ -123,23 +131,29 @@ async fn end(
         _ => "change.withdraw",
     };
     let action = AuditAction { object: change.id.to_string(), action };
-    act.finish_because(action, objection, 200, &shown).await
+    let reply = act.finish_because(action, objection, 200, &shown).await?;
+    count(outcome.as_str());
+    Ok(reply)
 }
 
-/// Writes the change in the name of its proposer. It is refused if the proposer may no longer
-/// propose it, or if it would have other consequences than those that were shown.
+/// Closes the change and writes it in the name of its proposer. It is refused if the proposer may
+/// no longer propose it, or if it would have other consequences than those that were shown.
 pub(super) async fn apply(
     act: &mut AdminCommand<'_>,
     change: &PendingChange,
+    outcome: ChangeOutcome,
+    by: Option<UserId>,
 ) -> Result<Applied, Error> {
     let command: RuleChange = serde_json::from_value(change.command.clone())
         .map_err(|error| Error::invalid("command", error))?;
     let (action, object) = command.permission();
     let proposer = Actor::user(change.proposed_by);
     permit(act.app(), &act.book, &proposer, action, object).map_err(|_| OUTDATED)?;
+    close(&mut act.tx, change, outcome, by, None).await?;
+    let former = Before::read(act).await?;
     let applied = command.apply(act, change.proposed_by).await?;
-    let found = Consequences::of(act, change.proposed_by, &applied).await?.shortened();
-    if found.findings != change.findings {
+    let found = Consequences::of(act, change.proposed_by, &applied, &former).await?.shortened();
+    if found.findings != still_relevant(&change.findings, &former.waiting) {
         return Err(OUTDATED);
     }
     Ok(applied)
@@ -147,15 +161,38 @@ pub(super) async fn apply(
 
 pub(super) async fn close(
     tx: &mut Tx,
-    id: PendingChangeId,
+    change: &PendingChange,
     outcome: ChangeOutcome,
     by: Option<UserId>,
     objection: Option<String>,
 ) -> Result<(), Error> {
     let closed = ClosedChange { outcome, by, at: tx.now(), objection };
-    pending_changes::close(tx, id, &closed).await?;
-    scheduled_jobs::clear(tx, APPLY_CHANGE, id.uuid()).await?;
+    pending_changes::close(tx, change.id, &closed).await?;
+    scheduled_jobs::clear(tx, APPLY_CHANGE, change.id.uuid()).await?;
+    publish_event(tx, EventKind::ChangeClosed, change, Some(outcome)).await
+}
+
+/// Publishes an event, so that lists of changes are read again. Its text is in the change.
+pub(super) async fn publish_event(
+    tx: &mut Tx,
+    kind: EventKind,
+    change: &PendingChange,
+    outcome: Option<ChangeOutcome>,
+) -> Result<(), Error> {
+    let outcome = outcome.map(ChangeOutcome::as_str);
+    let event = OutboxEvent {
+        kind,
+        object: change.id.to_string(),
+        version: None,
+        payload: json!({ "kind": change.kind, "outcome": outcome }),
+    };
+    outbox::append(tx, &[event]).await?;
     Ok(())
+}
+
+/// Counts a change that was proposed, or how it was closed. The difference are those that are open.
+pub(super) fn count(outcome: &'static str) {
+    metrics::counter!("ade_pending_changes_total", "outcome" => outcome).increment(1);
 }
 
 pub(super) async fn find(tx: &mut Tx, id: PendingChangeId) -> Result<PendingChange, Error> {

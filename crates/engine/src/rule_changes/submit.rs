@@ -2,6 +2,7 @@
 
 use ade_api::delegations::NewDelegation;
 use ade_core::access::Object;
+use ade_core::event::EventKind;
 use ade_core::ids::{PendingChangeId, UserId};
 use ade_core::limits::{PENDING_CHANGE_WAIT, PENDING_CHANGES_MAX};
 use ade_core::rule_change::admins;
@@ -10,8 +11,9 @@ use ade_store::scheduled_jobs::{self, ScheduledJob};
 use uuid::Uuid;
 
 use super::command::RuleChange;
-use super::consequences::Consequences;
+use super::consequences::{Before, Consequences};
 use super::notices::notify_proposed;
+use super::pending::{count, publish_event};
 use super::setup;
 use super::shown::shown;
 use crate::app::App;
@@ -42,22 +44,24 @@ pub async fn submit(
     let act = AdminCommand::begin(app, caller, attempt, None).await?;
     let mut act = act.require(action, object, &about).await?;
     change.require_object(&act)?;
-    if let Some(subject) = change.confirmation() {
-        act = act.confirmed(&subject).await?;
-    }
-    enter(act, by, change).await
+    let is_in_setup = setup::is_open(&mut act).await?;
+    submit_permitted(act, by, change, is_in_setup).await
 }
 
-/// Writes the change if it may take effect at once, and otherwise stores it as a pending change.
-pub(super) async fn enter(
+/// Submits a change that the caller may propose.
+pub(super) async fn submit_permitted(
     mut act: AdminCommand<'_>,
     by: UserId,
     change: RuleChange,
+    is_in_setup: bool,
 ) -> Result<Reply, Error> {
-    let is_in_setup = setup::is_open(&mut act).await? && change.may_skip_in_setup();
+    if let Some(subject) = change.confirmation() {
+        act = act.confirmed(&subject).await?;
+    }
+    let former = Before::read(&mut act).await?;
     let point = act.tx.savepoint().await?;
     let applied = change.clone().apply(&mut act, by).await?;
-    let consequences = Consequences::of(&mut act, by, &applied).await?;
+    let consequences = Consequences::of(&mut act, by, &applied, &former).await?;
     let is_loosening = consequences.is_loosening();
     if is_in_setup || !is_loosening {
         return act.finish_applied(applied, is_loosening).await;
@@ -66,7 +70,9 @@ pub(super) async fn enter(
     let change = pending(&mut act, by, &change, consequences.shortened()).await?;
     let shown = shown(&change, act.tx.now())?;
     let action = AuditAction { object: change.id.to_string(), action: "change.propose" };
-    act.finish_because(action, change.reason, ACCEPTED, &shown).await
+    let reply = act.finish_because(action, change.reason, ACCEPTED, &shown).await?;
+    count("proposed");
+    Ok(reply)
 }
 
 /// Creates a delegation. People delegate their own approvals at once; for another person it is a
@@ -116,6 +122,7 @@ async fn pending(
         let job = ScheduledJob { kind: APPLY_CHANGE, object: pending.id.uuid(), at };
         scheduled_jobs::set(&mut act.tx, &[job]).await?;
     }
+    publish_event(&mut act.tx, EventKind::ChangeProposed, &pending, None).await?;
     notify_proposed(act, &pending).await?;
     Ok(pending)
 }

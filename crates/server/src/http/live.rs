@@ -50,7 +50,7 @@ pub struct EventsQuery {
     #[serde(default, deserialize_with = "super::extract::number")]
     pub after: Option<u64>,
     /// Only these topics, separated by commas: `task`, `approval`, `lock`, `agent`, `policy`,
-    /// `freeze`.
+    /// `freeze`, `change`.
     #[param(max_length = 64, example = "task,approval")]
     pub topics: Option<String>,
     /// Only events of the object with this id, or of the task with this number, such as `T-8`.
@@ -72,7 +72,7 @@ pub struct SocketQuery {
     #[serde(default, deserialize_with = "super::extract::number")]
     pub after: Option<u64>,
     /// Only these topics, separated by commas: `task`, `approval`, `lock`, `agent`, `policy`,
-    /// `freeze`.
+    /// `freeze`, `change`.
     #[param(max_length = 64, example = "task,approval")]
     pub topics: Option<String>,
     /// Only events of the object with this id, or of the task with this number, such as `T-8`.

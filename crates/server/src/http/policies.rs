@@ -1,6 +1,7 @@
 //! Policies over HTTP: read by everyone, proposed by one admin, published by another.
 
 use ade_api::page::{Page, PageQuery};
+use ade_api::pending_changes::PendingChange;
 use ade_api::policies::{
     Evaluation, NewDraft, PolicyDraft, PolicyHistory, PolicyRollback, PolicyVersionShown, Replay,
     Replayed,
@@ -9,7 +10,7 @@ use ade_api::schema;
 use ade_api::tasks::NewTask;
 use ade_core::ids::{PolicyDraftId, PolicyId};
 use ade_engine::policies::{self, replay as replays};
-use ade_engine::tasks;
+use ade_engine::{rule_changes, tasks};
 use axum::extract::State;
 
 use super::auth_layer::Authenticated;
@@ -21,7 +22,8 @@ use super::users::ListQuery;
 
 /// Propose a policy or a new version of one
 ///
-/// The name in the document identifies the policy. Another admin must publish it.
+/// The name in the document identifies the policy. The draft is published separately, by another
+/// admin unless the tenant is in setup or has one admin.
 #[utoipa::path(post, path = "/v1/policies", tag = "policies",
     operation_id = "create_draft", params(RepeatHeader),
     request_body = NewDraft,
@@ -78,7 +80,7 @@ pub async fn rollback(
     Ok(EngineReply(policies::rollback(shared.app(), &caller, &attempt, id, rollback).await?))
 }
 
-/// List drafts that are waiting for a second admin
+/// List drafts that are not published yet
 #[utoipa::path(get, path = "/v1/policy-drafts", tag = "policies",
     operation_id = "list_drafts", params(ListQuery),
     responses((status = 200, description = "A page", body = Page<PolicyDraft>)))]
@@ -104,11 +106,17 @@ pub async fn get_draft(
     Ok(Json(policies::get_draft(shared.app(), &caller, id).await?))
 }
 
-/// Publish a draft that another admin proposed
+/// Publish a draft
+///
+/// Another admin than the one who proposed it publishes a draft at once. In setup, and in a tenant
+/// with one admin, its proposer publishes it: it takes effect at once, or it becomes a pending
+/// change if it makes approvals easier and the tenant is not in setup.
 #[utoipa::path(post, path = "/v1/policy-drafts/{id}/publish", tag = "policies",
     operation_id = "publish_draft",
     params(("id" = schema::PolicyDraftId, Path), RepeatHeader),
-    responses((status = 200, description = "In force immediately", body = PolicyVersionShown)))]
+    responses((status = 200, description = "In force immediately", body = PolicyVersionShown),
+              (status = 202, description = "Not in force yet: it takes effect after 24 hours \
+               unless someone objects", body = PendingChange)))]
 pub async fn publish(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
@@ -116,7 +124,7 @@ pub async fn publish(
     key: IdempotencyKey,
 ) -> Result<EngineReply, ApiError> {
     let attempt = attempt("policies.publish", &id.to_string(), key, &());
-    Ok(EngineReply(policies::publish(shared.app(), &caller, &attempt, id).await?))
+    Ok(EngineReply(rule_changes::publish_draft(shared.app(), &caller, &attempt, id).await?))
 }
 
 /// Withdraw a draft

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ade_receipt::{Expected, Fenced, KeySet, LockMode, Watermark};
+use ade_testkit::Random;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -156,24 +157,14 @@ async fn send(target: &str, receipt: &str) -> bool {
     sent.await.unwrap_or_default()
 }
 
-/// A small random number generator: the same seed gives the same run of an agent.
-struct Dice(u64);
-
-impl Dice {
-    fn one_in(&mut self, sides: u64) -> bool {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
-        (self.0 >> 33).is_multiple_of(sides)
+/// Sometimes kills this process, or pauses it until the test resumes it.
+fn risk(random: &mut Random, [dies, stops]: [u64; 2]) {
+    let own = rustix::process::getpid();
+    if random.below(dies) == 0 {
+        kill_process(own, Signal::KILL).unwrap();
     }
-
-    /// Sometimes kills this process, or pauses it until the test resumes it.
-    fn risk(&mut self, [dies, stops]: [u64; 2]) {
-        let own = rustix::process::getpid();
-        if self.one_in(dies) {
-            kill_process(own, Signal::KILL).unwrap();
-        }
-        if self.one_in(stops) {
-            kill_process(own, Signal::STOP).unwrap();
-        }
+    if random.below(stops) == 0 {
+        kill_process(own, Signal::STOP).unwrap();
     }
 }
 
@@ -185,7 +176,7 @@ async fn agent_process() {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
     let setting = |name: &str| std::env::var(format!("ADE_TEST_{name}")).unwrap();
     let (url, token, target) = (setting("URL"), setting("TOKEN"), setting("TARGET"));
-    let mut dice = Dice(setting("SEED").parse().unwrap());
+    let mut random = Random::new(setting("SEED").parse().unwrap());
     let sides = ["DIES", "STOPS"].map(|name| setting(name).parse().unwrap());
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let post = async |path: String, body: &Value| -> Option<(u16, Value)> {
@@ -203,25 +194,25 @@ async fn agent_process() {
         let Some(execution) = permit["execution_id"].as_str() else { continue };
         let lease = json!({ "lease_id": permit["lease_id"] });
         let path = |verb: &str| format!("{url}/v1/executions/{execution}/{verb}");
-        dice.risk(sides);
+        risk(&mut random, sides);
         if !matches!(post(path("begin"), &lease).await, Some((200, _))) {
             continue;
         }
-        dice.risk(sides);
+        risk(&mut random, sides);
         let receipt = permit["receipt"].as_str().unwrap();
         let mut is_made = send(&target, receipt).await;
-        if dice.one_in(4) {
+        if random.below(4) == 0 {
             is_made = send(&target, receipt).await;
         }
-        dice.risk(sides);
+        risk(&mut random, sides);
         if !is_made {
             continue;
         }
-        let repeats = if dice.one_in(4) { 2 } else { 1 };
+        let repeats = if random.below(4) == 0 { 2 } else { 1 };
         for _ in 0..repeats {
             post(path("finish"), &lease).await;
         }
-        dice.risk(sides);
+        risk(&mut random, sides);
     }
 }
 

@@ -95,6 +95,8 @@ mod logins;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod lone_admin;
+#[cfg(test)]
 mod matrix;
 #[cfg(test)]
 mod mcp;

@@ -1,9 +1,13 @@
 //! Policies are proposed by one admin and published by another, and change how tasks are reviewed.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
+use crate::authenticator::enrol;
 use crate::coverage::cases;
-use crate::world::{Person, World, id, path_of, plan, seen};
+use crate::rule_changes::{end_setup, entries};
+use crate::world::{Answer, Person, World, id, path_of, plan, seen};
 
 cases! {
     policy_needs_two_admins_and_then_applies:
@@ -55,10 +59,12 @@ async fn publish(world: &World, draft: &Value, admin: &Person) -> Value {
 
 async fn policy_needs_two_admins_and_then_applies(world: &World) {
     let second = world.person("Second", &["admin"]).await;
+    end_setup(world).await;
     let bob = world.person("Bob", &["author"]).await;
     let dbas = [world.person("D1", &["dba"]).await, world.person("D2", &["dba"]).await];
     let draft = propose(world, &world.admin, TWO_DBAS).await;
     assert_eq!((&draft["base_version"], &draft["is_stale"]), (&json!(0), &json!(false)));
+    assert_eq!(draft["publication"], "second_admin");
     let path = format!("/v1/policy-drafts/{}/publish", id(&draft));
     let own = world.send("POST", &world.admin.token, &path, None, &[]).await;
     assert_eq!(own.refused(403, "not_allowed")["rule"], "second_publisher");
@@ -237,4 +243,158 @@ async fn idempotency_key_proposes_one_policy_draft(world: &World) {
     let never = json!({ "version": u32::MAX, "reason": "one" });
     world.post(admin, &path, never).await.refused(404, "not_found");
     world.twice("POST", admin, &path, bodies).await;
+}
+
+async fn try_publish(world: &World, draft: &Value, who: &Person) -> Answer {
+    let path = format!("/v1/policy-drafts/{}/publish", id(draft));
+    world.send("POST", &who.token, &path, None, &[]).await
+}
+
+async fn shown(world: &World, draft: &Value) -> Value {
+    let path = format!("/v1/policy-drafts/{}", id(draft));
+    world.get(&world.admin.token, &path).await.expect(200)
+}
+
+async fn change(world: &World, change: &Value) -> Value {
+    let path = format!("/v1/pending-changes/{}", id(change));
+    world.get(&world.admin.token, &path).await.expect(200)
+}
+
+/// The minimum number of people in the version of the only policy that is in force.
+async fn min_in_force(world: &World) -> Option<u64> {
+    let policies = world.get(&world.admin.token, "/v1/policies").await.expect(200);
+    policies["items"][0]["document"]["require"][0]["min"].as_u64()
+}
+
+async fn pass_a_day(world: &World) {
+    world.pass(Duration::from_mins(24 * 60 + 1)).await;
+    world.work("change_applier").await;
+}
+
+#[tokio::test]
+async fn policy_in_setup_is_published_by_its_proposer_and_marked() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let draft = propose(&world, &world.admin, TWO_DBAS).await;
+    assert_eq!(draft["publication"], "at_once");
+    assert_eq!(draft["next_action"]["message"], "publish it: it takes effect at once");
+    try_publish(&world, &draft, &bob).await.refused(403, "not_allowed");
+    let published = publish(&world, &draft, &world.admin).await;
+    assert_eq!((&published["version"], &published["confirmed_by"]), (&json!(1), &Value::Null));
+    assert_eq!(entries(&world, "policy.publish").await[0]["setup"], true);
+    try_publish(&world, &draft, &world.admin).await.refused(409, "closed");
+    let looser = propose(&world, &world.admin, &TWO_DBAS.replace("min: 2", "min: 1")).await;
+    publish(&world, &looser, &world.admin).await;
+    assert_eq!(min_in_force(&world).await, Some(1));
+}
+
+#[tokio::test]
+async fn policy_of_one_admin_waits_a_day_if_it_is_looser() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let task = world.reviewing(&bob, "before the policy").await;
+    end_setup(&world).await;
+    let lax = "name: databases\nrequire: [{roles: [dba, reviewer], min: 2}]\n";
+    let draft = propose(&world, &world.admin, lax).await;
+    assert_eq!(draft["publication"], "after_wait");
+    let waiting = try_publish(&world, &draft, &world.admin).await.expect(202);
+    assert_eq!(
+        (&waiting["kind"], &waiting["object"]),
+        (&json!("policy.publish"), &json!("databases"))
+    );
+    assert!(waiting["takes_effect_at"].is_string(), "{waiting}");
+    let sentence = "the policy databases applies to its first tasks";
+    assert_eq!(waiting["findings"], json!([{ "verdict": "mixed", "sentence": sentence }]));
+    assert_eq!(waiting["tasks"][0]["task_id"], task["id"], "replayed: {waiting}");
+    assert_eq!(min_in_force(&world).await, None, "nothing has changed yet");
+    let notices = world.get(&rea.token, "/v1/notifications").await.expect(200);
+    assert_eq!(notices["items"][0]["kind"], "change.proposed", "{notices}");
+    assert_eq!(shown(&world, &draft).await["publication"], "waiting");
+    let again = try_publish(&world, &draft, &world.admin).await.refused(409, "closed");
+    assert!(again["detail"].as_str().unwrap().contains("pending change"), "{again}");
+
+    pass_a_day(&world).await;
+    assert_eq!(change(&world, &waiting).await["outcome"], "applied");
+    assert_eq!(min_in_force(&world).await, Some(2));
+    let closed = shown(&world, &draft).await;
+    assert_eq!(
+        (&closed["outcome"], &closed["publication"]),
+        (&json!("published"), &json!("closed"))
+    );
+    let entry = &entries(&world, "policy.publish").await[0];
+    assert_eq!(
+        (&entry["setup"], &entry["who"]["worker"]),
+        (&json!(false), &json!("change_applier"))
+    );
+}
+
+#[tokio::test]
+async fn policy_of_one_admin_takes_effect_at_once_if_stricter() {
+    let world = World::new().await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    world.policy(TWO_DBAS).await;
+    end_setup(&world).await;
+    let stricter = propose(&world, &world.admin, &TWO_DBAS.replace("min: 2", "min: 3")).await;
+    assert_eq!(stricter["publication"], "at_once");
+    let published = publish(&world, &stricter, &world.admin).await;
+    assert_eq!((&published["version"], &published["confirmed_by"]), (&json!(2), &Value::Null));
+    assert_eq!(entries(&world, "policy.publish").await[0]["setup"], false);
+
+    let looser = propose(&world, &world.admin, &TWO_DBAS.replace("min: 2", "min: 1")).await;
+    assert_eq!(looser["publication"], "after_wait");
+    let waiting = try_publish(&world, &looser, &world.admin).await.expect(202);
+    let path = format!("/v1/pending-changes/{}/object", id(&waiting));
+    world.post(&rea.token, &path, json!({ "reason": "one is too few" })).await.expect(200);
+    pass_a_day(&world).await;
+    assert_eq!(min_in_force(&world).await, Some(3));
+    assert_eq!(shown(&world, &looser).await["publication"], "after_wait", "it can be tried again");
+
+    let waiting = try_publish(&world, &looser, &world.admin).await.expect(202);
+    publish(&world, &stricter_again(&world).await, &world.admin).await;
+    world.pass(Duration::from_hours(49)).await;
+    world.work("change_applier").await;
+    assert_eq!(change(&world, &waiting).await["outcome"], "outdated");
+    assert_eq!(min_in_force(&world).await, Some(4));
+}
+
+async fn stricter_again(world: &World) -> Value {
+    propose(world, &world.admin, &TWO_DBAS.replace("min: 2", "min: 4")).await
+}
+
+#[tokio::test]
+async fn policy_that_waits_is_published_by_a_new_second_admin() {
+    let world = World::new().await;
+    let second = world.person("Second", &[]).await;
+    end_setup(&world).await;
+    let draft = propose(&world, &world.admin, TWO_DBAS).await;
+    let waiting = try_publish(&world, &draft, &world.admin).await.expect(202);
+    let user: ade_core::ids::UserId = second.id.parse().unwrap();
+    let grant = format!(
+        "INSERT INTO user_role (tenant_id, user_id, role)
+         SELECT tenant_id, id, 'admin' FROM app_user WHERE id = '{}'",
+        user.uuid()
+    );
+    world.database.run(&grant).await;
+    pass_a_day(&world).await;
+    assert_eq!(min_in_force(&world).await, None, "it waits for the second admin");
+    let path = format!("/v1/pending-changes/{}/publish", id(&waiting));
+    world.send("POST", &world.admin.token, &path, None, &[]).await.refused(403, "not_allowed");
+    let published = world.send("POST", &second.token, &path, None, &[]).await.expect(200);
+    assert_eq!(published["confirmed_by"], second.id.as_str());
+    let other = propose(&world, &world.admin, &TWO_DBAS.replace("min: 2", "min: 3")).await;
+    let own = try_publish(&world, &other, &world.admin).await;
+    assert_eq!(own.refused(403, "not_allowed")["rule"], "second_publisher");
+}
+
+#[tokio::test]
+async fn policy_of_one_admin_needs_a_passkey() {
+    let world = World::new().await;
+    let mut key = enrol(&world, &world.admin).await;
+    end_setup(&world).await;
+    let draft = propose(&world, &world.admin, TWO_DBAS).await;
+    let problem = try_publish(&world, &draft, &world.admin).await.refused(403, "step_up_required");
+    assert_eq!(problem["step_up"]["purpose"], "publish_policy");
+    key.confirm(&world, &world.admin.token, &problem["step_up"]).await.expect(200);
+    try_publish(&world, &draft, &world.admin).await.expect(202);
 }

@@ -100,7 +100,7 @@ fn sentences(change: &Value) -> Vec<&str> {
 }
 
 /// The audit entries with this action, oldest last.
-async fn entries(world: &World, action: &str) -> Vec<Value> {
+pub async fn entries(world: &World, action: &str) -> Vec<Value> {
     let found = world.get(&world.admin.token, "/v1/audit?page_size=200").await.expect(200);
     let items = found["items"].as_array().unwrap().iter().map(|item| item["leaf"].clone());
     items.filter(|leaf| leaf["what"]["action"] == action).collect()
@@ -233,6 +233,97 @@ async fn change_of_one_admin_waits_for_a_new_second_admin() {
     assert_eq!(shown(&world, &change).await["takes_effect_at"], Value::Null);
     publish(&world, &rea, &change).await.expect(200);
     assert_eq!(risk(&world).await["high"], 99);
+}
+
+/// A change of a person by the only admin.
+async fn change_user(world: &World, of: &Person, change: Value) -> Answer {
+    let path = format!("/v1/users/{}", of.id);
+    world.send("PATCH", &world.admin.token, &path, Some(change), &[]).await
+}
+
+/// A tenant with one admin and a reviewer with a mail address, after its setup.
+async fn with_objector(world: &World) -> Person {
+    let rea = world.person("Rea", &["reviewer"]).await;
+    change_user(world, &rea, json!({ "email": "rea@example.org" })).await.expect(200);
+    end_setup(world).await;
+    rea
+}
+
+#[tokio::test]
+async fn change_of_one_admin_keeps_its_objectors() {
+    let world = World::new().await;
+    let rea = with_objector(&world).await;
+    let change = set_risk(&world, &world.admin, LAX).await.expect(202);
+    let token = &world.admin.token;
+
+    let roles = Some(json!({ "roles": [] }));
+    let path = format!("/v1/users/{}/roles", rea.id);
+    world.send("PUT", token, &path, roles, &[]).await.expect(200);
+    let closing = change_user(&world, &rea, json!({ "active": false })).await.expect(202);
+    let lost = format!("Rea could no longer object to pending change {}", id(&change));
+    assert_eq!(sentences(&closing), [&*lost]);
+    let hindered = format!(
+        "Rea might no longer be able to sign in and object to pending change {}",
+        id(&change)
+    );
+    let alias = json!({ "alias_id": world.admin.id });
+    let path = format!("/v1/users/{}/aliases", rea.id);
+    let linked = world.post(token, &path, alias).await.expect(202);
+    assert!(sentences(&linked).contains(&&*hindered), "{linked}");
+    let double = json!({ "name": "Double", "email": "REA@example.org", "roles": [] });
+    let double = world.post(token, "/v1/users", double).await.expect(202);
+    assert_eq!(sentences(&double), [&*hindered]);
+
+    let closed = object(&world, &rea, &change).await.expect(200);
+    assert_eq!(closed["outcome"], "objected");
+    for waiting in [&linked, &double] {
+        withdraw(&world, &world.admin, waiting).await.expect(200);
+    }
+    object(&world, &rea, &closing).await.refused(403, "not_allowed");
+    withdraw(&world, &world.admin, &closing).await.expect(200);
+    change_user(&world, &rea, json!({ "active": false })).await.expect(200);
+}
+
+#[tokio::test]
+async fn change_that_removes_an_objector_follows_the_other() {
+    let world = World::new().await;
+    let rea = with_objector(&world).await;
+    let change = set_risk(&world, &world.admin, LAX).await.expect(202);
+    let closing = change_user(&world, &rea, json!({ "active": false })).await.expect(202);
+    world.pass(24 * HOUR + Duration::from_mins(1)).await;
+    while world.work("change_applier").await.items > 0 {}
+    for change in [&change, &closing] {
+        assert_eq!(shown(&world, change).await["outcome"], "applied");
+    }
+    object(&world, &rea, &closing).await.refused(401, "unauthenticated");
+}
+
+#[tokio::test]
+async fn change_that_removes_an_objector_of_a_later_one_is_outdated() {
+    let world = World::new().await;
+    let rea = with_objector(&world).await;
+    let first = set_risk(&world, &world.admin, LAX).await.expect(202);
+    let closing = change_user(&world, &rea, json!({ "active": false })).await.expect(202);
+    withdraw(&world, &world.admin, &first).await.expect(200);
+    world.pass(23 * HOUR).await;
+    let later = set_risk(&world, &world.admin, LAX).await.expect(202);
+    world.pass(25 * HOUR).await;
+    while world.work("change_applier").await.items > 0 {}
+    assert_eq!(shown(&world, &closing).await["outcome"], "outdated");
+    object(&world, &rea, &later).await.expect(200);
+}
+
+#[tokio::test]
+async fn change_of_one_admin_notifies_linked_accounts() {
+    let world = World::new().await;
+    let rea = with_objector(&world).await;
+    let alias = json!({ "alias_id": world.admin.id });
+    let path = format!("/v1/users/{}/aliases", rea.id);
+    world.post(&world.admin.token, &path, alias).await.expect(200);
+    let change = set_risk(&world, &world.admin, LAX).await.expect(202);
+    let notices = world.get(&rea.token, "/v1/notifications").await.expect(200);
+    assert_eq!(notices["items"][0]["kind"], "change.proposed", "{notices}");
+    object(&world, &rea, &change).await.expect(200);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::live::{Said, Socket};
 use crate::locks::{ACQUIRE, want, with};
+use crate::rule_changes::end_setup;
 use crate::world::{Person, World, id};
 
 /// Longer than any wait on a busy machine.
@@ -40,6 +41,7 @@ const TABLE: &[(Topic, &str)] = &[
     (Topic::Agent, "+++++ +++ .. xx"),
     (Topic::Policy, "+++++ +++ .. xx"),
     (Topic::Freeze, "+++++ +++ .. xx"),
+    (Topic::Change, "+++++ +++ .. xx"),
 ];
 
 const HEARS: char = '+';
@@ -69,14 +71,14 @@ async fn happen(world: &World, (tenant, admin): (String, Person), session: &str)
     let stop = json!({ "scope": "tenant", "reason": "month's end" });
     let freeze = world.post(&admin.token, "/v1/freezes", stop).await.expect(201);
     let published = publish(world, &admin).await;
-    let about = |topic| match topic {
-        Topic::Task | Topic::Approval => id(&task),
-        Topic::Lock => held["lease_hash"].as_str().unwrap(),
-        Topic::Agent => agent.id.as_str(),
-        Topic::Policy => published["policy_id"].as_str().unwrap(),
-        Topic::Freeze => id(&freeze),
-    };
-    let objects = Topic::ALL.into_iter().map(|topic| (topic, about(topic).to_owned())).collect();
+    let objects = BTreeMap::from([
+        (Topic::Task, id(&task).to_owned()),
+        (Topic::Approval, id(&task).to_owned()),
+        (Topic::Lock, held["lease_hash"].as_str().unwrap().to_owned()),
+        (Topic::Agent, agent.id.clone()),
+        (Topic::Policy, published["policy_id"].as_str().unwrap().to_owned()),
+        (Topic::Freeze, id(&freeze).to_owned()),
+    ]);
     Tenant { id: tenant, admin, author, reviewer, agent, objects }
 }
 
@@ -165,10 +167,17 @@ async fn topics_are_delivered_only_to_entitled_listeners() {
     assert_eq!(listed, BTreeSet::from(Topic::ALL), "every topic has a row");
     let world = World::new().await;
     let home = (world.tenant.clone(), world.admin.clone());
-    let home = happen(&world, home, SESSIONS[0]).await;
+    let mut home = happen(&world, home, SESSIONS[0]).await;
     let other = world.tenant("other").await;
-    let other = happen(&world, other, SESSIONS[1]).await;
+    let mut other = happen(&world, other, SESSIONS[1]).await;
     let cast = cast(&world, &home, &other).await;
+    end_setup(&world).await;
+    for tenant in [&mut home, &mut other] {
+        let enable = Some(json!({ "enabled": true }));
+        let path = "/v1/flags/auto_approve_low_risk";
+        let change = world.send("PUT", &tenant.admin.token, path, enable, &[]).await.expect(202);
+        tenant.objects.insert(Topic::Change, id(&change).to_owned());
+    }
     world.work("relay").await;
     let heads = [head(&world, &home).await, head(&world, &other).await];
     assert!(heads.iter().all(|head| *head > 0), "{heads:?}");

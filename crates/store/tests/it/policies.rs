@@ -12,7 +12,7 @@ const CONFIRMER: UserId = UserId::from_u128(6);
 
 async fn publish(rig: &TestDatabase, policy: &Policy) -> Result<(), StoreError> {
     let mut tx = rig.begin_closed().await;
-    let outcome = policies::insert_published(&mut tx, policy, PROPOSER, CONFIRMER).await;
+    let outcome = policies::insert_published(&mut tx, policy, PROPOSER, Some(CONFIRMER)).await;
     match outcome {
         Ok(()) => rig.keep(tx).await,
         Err(_) => tx.roll_back().await,
@@ -47,7 +47,7 @@ async fn policy_version_needs_two_admins_and_a_unique_name() {
     let rig = TestDatabase::new().await;
     let first = policy(1, 1, two_dbas());
     let mut tx = rig.begin_closed().await;
-    let alone = policies::insert_published(&mut tx, &first, PROPOSER, PROPOSER).await;
+    let alone = policies::insert_published(&mut tx, &first, PROPOSER, Some(PROPOSER)).await;
     assert_eq!(broken_rule(alone), "policy_version_has_two_admins");
     publish(&rig, &first).await.unwrap();
     assert_eq!(broken_rule(publish(&rig, &policy(2, 1, two_dbas())).await), "policy_name_is_taken");

@@ -11,6 +11,7 @@ use ade_core::ids::TenantId;
 use ade_core::limits::EVENT_SHARDS;
 use ade_store::outbox::{self, OutboxEvent};
 use ade_store::{Pool, StoreError, events};
+use ade_testkit::Random;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
@@ -24,30 +25,19 @@ fn all_shards() -> Vec<u8> {
     (0..EVENT_SHARDS).collect()
 }
 
-/// A generator that gives the same numbers for the same seed on every machine.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-}
-
 /// Changes several objects, each with its event under the lock of its row. Some transactions get
 /// their id before any lock, some take long, and some roll back.
-async fn change(connection: &mut PgConnection, tenant: TenantId, dice: &mut Dice) -> u64 {
+async fn change(connection: &mut PgConnection, tenant: TenantId, random: &mut Random) -> u64 {
     let tenant = tenant.uuid();
     let mut sql = String::from("BEGIN;");
-    if dice.roll(2) == 0 {
+    if random.below(2) == 0 {
         sql += "SELECT pg_current_xact_id();";
     }
-    let mut objects: Vec<u64> = (0..=dice.roll(3)).map(|_| dice.roll(OBJECTS)).collect();
+    let mut objects: Vec<u64> = (0..=random.below(3)).map(|_| random.below(OBJECTS)).collect();
     objects.sort_unstable();
     objects.dedup();
     for object in &objects {
-        let pause = dice.roll(4);
+        let pause = random.below(4);
         let step = format!(
             "SELECT pg_sleep(0.001 * {pause});
              WITH moved AS (UPDATE thing SET version = version + 1
@@ -58,7 +48,7 @@ async fn change(connection: &mut PgConnection, tenant: TenantId, dice: &mut Dice
         );
         sql += &step;
     }
-    let is_kept = dice.roll(8) > 0;
+    let is_kept = random.below(8) > 0;
     sql += if is_kept { "COMMIT" } else { "ROLLBACK" };
     sqlx::raw_sql(AssertSqlSafe(sql)).execute(connection).await.unwrap();
     if is_kept { u64::try_from(objects.len()).unwrap() } else { 0 }
@@ -66,11 +56,11 @@ async fn change(connection: &mut PgConnection, tenant: TenantId, dice: &mut Dice
 
 async fn writer(rig: Arc<TestDatabase>, number: u64, rounds: u64) -> BTreeMap<TenantId, u64> {
     let mut connection = rig.database.connect().await;
-    let mut dice = Dice(number);
+    let mut random = Random::new(number);
     let mut written = BTreeMap::new();
     for _ in 0..rounds {
-        let tenant = if dice.roll(3) == 0 { rig.other } else { rig.tenant };
-        *written.entry(tenant).or_default() += change(&mut connection, tenant, &mut dice).await;
+        let tenant = if random.below(3) == 0 { rig.other } else { rig.tenant };
+        *written.entry(tenant).or_default() += change(&mut connection, tenant, &mut random).await;
     }
     connection.close().await.unwrap();
     written
@@ -85,15 +75,15 @@ async fn relay(
     is_over: Arc<AtomicBool>,
 ) -> u64 {
     let mut admin = rig.database.connect().await;
-    let mut dice = Dice(1_000 + number);
+    let mut random = Random::new(1_000 + number);
     let mut deaths = 0;
     while !is_over.load(Ordering::Relaxed) {
-        let most = u32::try_from(1 + dice.roll(20)).unwrap();
+        let most = u32::try_from(1 + random.below(20)).unwrap();
         let shards = all_shards();
         let numbering = events::number(&workers, &shards, most);
-        match dice.roll(10) {
+        match random.below(10) {
             0 => {
-                let patience = Duration::from_micros(200 * dice.roll(20));
+                let patience = Duration::from_micros(200 * random.below(20));
                 deaths += u64::from(tokio::time::timeout(patience, numbering).await.is_err());
             }
             1 => {

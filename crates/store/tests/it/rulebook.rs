@@ -49,7 +49,7 @@ async fn rulebook_has_people_agents_and_policies_as_stored() {
     agents::revoke(&mut tx, AgentId::from_u128(9)).await.unwrap();
     let (old, new) = (policy(1, 1, two_dbas()), policy(1, 2, passes_below(30)));
     for policy in [&old, &new, &policy(2, 1, two_dbas())] {
-        policies::insert_published(&mut tx, policy, one, three).await.unwrap();
+        policies::insert_published(&mut tx, policy, one, Some(three)).await.unwrap();
     }
     rig.keep(tx).await;
     let mut admin = rig.database.connect().await;
