@@ -50,7 +50,8 @@ it('replays past tasks against a draft and reports its errors', async () => {
 
 it('lets the only admin who has signed in publish at once in setup', async () => {
   const { page } = await on.sit('sam', '/policies/new');
-  const scratch = 'name: scratch\nmatch:\n  resource_patterns: ["scratch:*"]\nrequire:\n  - roles: [dba]\n';
+  const scratch =
+    'name: scratch\nmatch:\n  resource_patterns: ["scratch:*"]\nrequire:\n  - roles: [dba]\n';
   await page.getByLabel('Policy (YAML)').fill(scratch);
   await page.getByRole('button', { name: 'Propose policy', exact: true }).click();
   await page.getByText('Proposed scratch. You can publish it.').waitFor();

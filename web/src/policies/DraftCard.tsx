@@ -21,7 +21,7 @@ interface Props {
   nameOf: (id: string) => string;
 }
 
-/** Draft: its changes, its effect on past tasks, and a publish button that says what will happen. */
+/** Draft: its changes, its effect on past tasks, and a publish button that says what happens. */
 export function DraftCard({ draft, nameOf }: Props) {
   const me = useMe();
   const bar = useAdminBar();

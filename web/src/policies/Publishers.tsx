@@ -20,8 +20,8 @@ export function Publishers({ version, nameOf }: Props) {
   }
   return (
     <>
-      <Named text={nameOf(proposer)} /> proposed it, <Named text={nameOf(second)} /> published it{' '}
-      <Ago at={at} />
+      <Named text={nameOf(proposer)} /> proposed it, and <Named text={nameOf(second)} /> published
+      it <Ago at={at} />
     </>
   );
 }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use ade_core::ids::UserId;
 use ade_server::http;
 use ade_server::http::routes::RouteAuth;
 use serde_json::{Value, json};
@@ -324,6 +325,15 @@ async fn rules(world: &World, cast: &Cast, route: &str, mut named: Named) -> Nam
         let body = Some(json!({ "roles": ["acme-role"] }));
         let made = world.send("PUT", &cast.second.token, &path, body, &[]).await.expect(202);
         named.change = id(&made).to_owned();
+    }
+    if route == "POST /v1/users/{id}/confirm" {
+        let [user, inviter] =
+            [&named.user, &cast.second.id].map(|id| id.parse::<UserId>().unwrap().uuid());
+        let sql = format!(
+            "UPDATE app_user SET invited_by = '{inviter}', unconfirmed_since = moment()
+              WHERE id = '{user}'"
+        );
+        world.database.run(&sql).await;
     }
     if route == "DELETE /v1/delegations/{id}" || route == "GET" {
         let body = json!({
