@@ -1375,6 +1375,9 @@ CREATE TABLE public.app_user (
     manager_id uuid,
     active boolean DEFAULT true NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    invited_by uuid,
+    unconfirmed_since timestamp with time zone,
+    passkeys_reset_at timestamp with time zone,
     email_verified_at timestamp with time zone,
     CONSTRAINT app_user_is_not_own_manager CHECK ((manager_id <> id))
 );
@@ -1828,6 +1831,8 @@ CREATE TABLE public.invitation (
     secret_hash bytea NOT NULL,
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL,
+    invited_by uuid,
+    is_shown boolean DEFAULT true NOT NULL,
     CONSTRAINT invitation_expires_after_15_minutes_at_most CHECK ((expires_at <= (created_at +
         '00:15:00'::interval))),
     CONSTRAINT invitation_hash_is_sha256 CHECK ((octet_length(secret_hash) = 32))
@@ -2118,6 +2123,7 @@ CREATE TABLE public.passkey (
     created_at timestamp with time zone NOT NULL,
     last_used_at timestamp with time zone,
     removed_at timestamp with time zone,
+    counts_from timestamp with time zone,
     CONSTRAINT passkey_counter_has_32_bits CHECK (((counter >= 0) AND (counter <=
         '4294967295'::bigint))),
     CONSTRAINT passkey_credential_is_short CHECK (((octet_length(credential) >= 1) AND
@@ -2521,6 +2527,7 @@ CREATE TABLE public.user_alias (
     tenant_id uuid NOT NULL,
     user_id uuid NOT NULL,
     alias_id uuid NOT NULL,
+    until_confirmed boolean DEFAULT false NOT NULL,
     CONSTRAINT user_alias_is_another CHECK ((alias_id <> user_id))
 );
 
@@ -2552,6 +2559,7 @@ CREATE TABLE public.vote (
     at timestamp with time zone NOT NULL,
     effectual boolean NOT NULL,
     carried_from integer,
+    marks text[] DEFAULT '{}'::text[] NOT NULL,
     CONSTRAINT vote_answer_is_known CHECK ((answer = ANY (ARRAY['approve'::text, 'reject'::text,
         'request_changes'::text]))),
     CONSTRAINT vote_digest_is_sha256 CHECK ((octet_length(digest) = 32)),
@@ -2698,6 +2706,10 @@ ALTER TABLE ONLY public.agent
 
 ALTER TABLE ONLY public.agent_session
     ADD CONSTRAINT agent_session_pkey PRIMARY KEY (tenant_id, id);
+
+ALTER TABLE public.app_user
+    ADD CONSTRAINT app_user_is_unconfirmed_by_invitation CHECK ((num_nonnulls(invited_by,
+        unconfirmed_since) = ANY (ARRAY[0, 2]))) NOT VALID;
 
 ALTER TABLE ONLY public.app_user
     ADD CONSTRAINT app_user_pkey PRIMARY KEY (tenant_id, id);
@@ -2934,6 +2946,10 @@ ALTER TABLE ONLY public.user_role
 
 ALTER TABLE ONLY public.vote
     ADD CONSTRAINT vote_id_is_unique UNIQUE (tenant_id, id);
+
+ALTER TABLE public.vote
+    ADD CONSTRAINT vote_marks_are_known CHECK ((marks <@ ARRAY['unconfirmed'::text,
+        'new_role'::text, 'new_passkey'::text])) NOT VALID;
 
 ALTER TABLE ONLY public.vote
     ADD CONSTRAINT vote_pkey PRIMARY KEY (tenant_id, task_id, seq);
@@ -4363,6 +4379,8 @@ GRANT UPDATE(setup_ended_at) ON TABLE public.tenant TO ade_app;
 GRANT SELECT,INSERT ON TABLE public.time_setting TO ade_app;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.user_alias TO ade_app;
+
+GRANT UPDATE(until_confirmed) ON TABLE public.user_alias TO ade_app;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.user_role TO ade_app;
 

@@ -309,6 +309,16 @@ async fn draft_of(world: &World, admin: &Person, name: &str) -> Value {
     world.post(&admin.token, "/v1/policies", asked).await.expect(201)
 }
 
+/// Marks a user as a person who joined by an invitation of this admin.
+async fn unconfirm(world: &World, user: &str, inviter: &str) {
+    let [user, inviter] = [user, inviter].map(|id| id.parse::<UserId>().unwrap().uuid());
+    let sql = format!(
+        "UPDATE app_user SET invited_by = '{inviter}', unconfirmed_since = moment()
+          WHERE id = '{user}'"
+    );
+    world.database.run(&sql).await;
+}
+
 /// Adds the objects that only the route under test needs, such as a policy draft or a lease.
 async fn rules(world: &World, cast: &Cast, route: &str, mut named: Named) -> Named {
     let admin = &world.admin.token;
@@ -325,15 +335,6 @@ async fn rules(world: &World, cast: &Cast, route: &str, mut named: Named) -> Nam
         let body = Some(json!({ "roles": ["acme-role"] }));
         let made = world.send("PUT", &cast.second.token, &path, body, &[]).await.expect(202);
         named.change = id(&made).to_owned();
-    }
-    if route == "POST /v1/users/{id}/confirm" {
-        let [user, inviter] =
-            [&named.user, &cast.second.id].map(|id| id.parse::<UserId>().unwrap().uuid());
-        let sql = format!(
-            "UPDATE app_user SET invited_by = '{inviter}', unconfirmed_since = moment()
-              WHERE id = '{user}'"
-        );
-        world.database.run(&sql).await;
     }
     if route == "DELETE /v1/delegations/{id}" || route == "GET" {
         let body = json!({
@@ -433,6 +434,9 @@ async fn stage(world: &World, cast: &Cast, route: &str, known: &Named) -> Named 
     } else {
         stage_people(world, known).await
     };
+    if route == "POST /v1/users/{id}/confirm" {
+        unconfirm(world, &named.user, &cast.second.id).await;
+    }
     rules(world, cast, route, named).await
 }
 
