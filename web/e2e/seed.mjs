@@ -194,7 +194,9 @@ export async function seedPeople(stack, issuer) {
   const admin = caller(stack.url, token);
   const users = await people(admin, stack.url, issuer);
   // New roles would not count for tasks of high risk until the next day.
-  await stack.record("UPDATE user_role SET granted_at = granted_at - interval '2 days'");
+  await stack.record(`
+    SELECT set_config('ade.tenant', tenant_id::text, false) FROM tenant;
+    UPDATE user_role SET granted_at = granted_at - interval '2 days'`);
   const names = ['db-migrator', 'infra-bot', 'release-agent', 'docs-writer', 'support-agent'];
   const bots = await agents(admin, stack.url, users.bob, names);
   for (const [type, id, criticality, environment, dependents] of RESOURCES) {
