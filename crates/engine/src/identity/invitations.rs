@@ -22,6 +22,7 @@ use crate::caller::{Caller, IdempotentRequest};
 use crate::command::Reply;
 use crate::command::admin_command::{AdminCommand, AuditAction};
 use crate::command::permission::person;
+use crate::command::setup::is_in_setup;
 use crate::error::Error;
 use crate::error::InvitationRefusal;
 use crate::services::secrets::{self, SecretError};
@@ -180,7 +181,9 @@ async fn mark(
     let AcceptedInvitation { invited_by, is_shown } = invitation;
     let Some(by) = invited_by.filter(|by| is_shown && *by != user) else { return Ok(()) };
     let book = app.books.current(tx).await?;
-    users::mark_unconfirmed(tx, user, by, !book.is_in_setup).await?;
+    // The stored mark of the setup ends only with the next change to the rules.
+    let is_linked = !is_in_setup(tx, &book).await?;
+    users::mark_unconfirmed(tx, user, by, is_linked).await?;
     Ok(())
 }
 

@@ -229,6 +229,17 @@ async fn unconfirmed_person_in_setup_votes_with_a_mark() {
     assert!(pending["takes_effect_at"].is_string(), "there is one admin: {pending}");
 }
 
+/// The setup is over once a second admin has joined, even before the next change to the rules.
+#[tokio::test]
+async fn person_who_joins_after_a_second_admin_is_linked() {
+    let world = World::new().await;
+    world.person("Second", &["admin"]).await;
+    enrol(&world, &world.admin).await;
+    let rea = joined(&world, "Rea", &["reviewer"]).await;
+    let shown = world.get(&rea.token, &format!("/v1/users/{}", rea.id)).await.expect(200);
+    assert_eq!(shown["alias_ids"], json!([world.admin.id]));
+}
+
 async fn person_is_confirmed_by_an_admin_who_did_not_invite_them(world: &World) {
     let second = world.person("Second", &["admin"]).await;
     end_setup(world).await;
