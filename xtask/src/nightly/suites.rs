@@ -146,6 +146,15 @@ pub const SUITES: &[Suite] = &[
         minutes: 60,
     },
     Suite {
+        name: "noisy",
+        shows: "a tenant keeps its response times beside a noisy agent of another tenant",
+        program: SuiteRunner::Cargo,
+        arguments: &["nextest", "run", "--workspace", "--locked", "-E", "test(noisy_tenant::)"],
+        env: &[("ADE_NOISE_S", "240"), ("ADE_SEED", "{seed}")],
+        pieces: 1,
+        minutes: 20,
+    },
+    Suite {
         name: "soak-rules",
         shows: "the properties of the core hold for random input that was never tried",
         program: SuiteRunner::Xtask,

@@ -129,11 +129,6 @@ impl Where {
         &self.service
     }
 
-    /// Returns the hash of the origin.
-    pub fn origin_digest(&self) -> Option<Digest> {
-        self.origin
-    }
-
     /// Returns the origin, unless it was erased or the server acted on its own.
     pub fn origin(&self) -> Option<&RequestOrigin> {
         self.revealed.as_ref()

@@ -22,15 +22,10 @@ pub struct AuthorityAge {
 }
 
 impl AuthorityAge {
-    /// Returns the age from which a role is no longer new for a task with this content.
-    pub fn unmarked(&self, content: &Content) -> Option<Duration> {
-        let is_risky = content.level_at_least(self.installation) >= Level::High;
-        (is_risky && !self.min.is_zero()).then_some(self.min)
-    }
-
     /// Returns the age that a role must have to count for a task with this content.
     pub fn required(&self, content: &Content) -> Option<Duration> {
-        self.unmarked(content).filter(|_| !self.is_in_setup)
+        let is_risky = content.level_at_least(self.installation) >= Level::High;
+        (is_risky && !self.min.is_zero() && !self.is_in_setup).then_some(self.min)
     }
 
     /// Judges the passkey that confirmed a decision about a task of high risk. `counts_from` is set

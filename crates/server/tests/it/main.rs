@@ -111,6 +111,8 @@ mod messages;
 #[cfg(test)]
 mod naming;
 #[cfg(test)]
+mod noisy_tenant;
+#[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod organisations;
