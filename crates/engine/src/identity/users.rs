@@ -89,8 +89,9 @@ pub(crate) async fn change(
         Strictness::Looser,
         format!("mail for {} goes to {}", profile.name, profile.email.as_deref().unwrap_or("-")),
     );
-    let is_own = act.book.directory.same_human(by, id);
-    let is_taken_over = has_new_address && !is_own && !user.roles.is_empty();
+    // A person who joined by an invitation of this admin counts as the same person until another
+    // admin confirms them. Their address is still theirs.
+    let is_taken_over = has_new_address && by != id && !user.roles.is_empty();
     let findings = Some(finding).filter(|_| is_taken_over);
     Ok(applied(act, id, "user.change", 200).await?.with_findings(findings.into_iter().collect()))
 }

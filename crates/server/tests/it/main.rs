@@ -11,6 +11,8 @@ mod answers;
 #[cfg(test)]
 mod applying;
 #[cfg(test)]
+mod approval_rules;
+#[cfg(test)]
 mod approvals;
 #[cfg(test)]
 mod archive;

@@ -1,13 +1,14 @@
 //! One admin tries to cause the votes of others or to make approvals easier, with random sequences
 //! of everything an admin can do over HTTP; in half of the worlds, the admin also reads the mail of
 //! a reviewer. `ADE_SEQUENCES` sets their number (10000 for a release) and `ADE_SEED` the seed.
-//! After each sequence, a task still needs two people, and the admin's credentials count as one
-//! person.
+//! After each sequence, the rules are at least as strict as before, a task still needs two people,
+//! and the admin's credentials count as one person.
 
 use ade_core::ids::{TaskId, UserId};
 use ade_testkit::Random;
 use serde_json::{Value, json};
 
+use crate::approval_rules::ApprovalRules;
 use crate::authenticator::{Authenticator, enrol};
 use crate::messages::MailServer;
 use crate::organisations::from_environment;
@@ -18,7 +19,7 @@ use crate::world::{
 };
 
 /// A tenant serves this many sequences; then the next one begins with a new world.
-const SEQUENCES_PER_WORLD: usize = 50;
+const SEQUENCES_PER_WORLD: usize = 25;
 const STEPS: usize = 6;
 /// The address of one of the reviewers, whose mail the admin reads.
 const MAILBOX: &str = "rea@example.org";
@@ -49,6 +50,10 @@ struct Attack {
     newcomer: String,
     bot: Person,
     key: Authenticator,
+    /// What approvals rested on before the sequence.
+    rules: ApprovalRules,
+    /// The person whom half of the steps are about, so that several steps concern one person.
+    focus: String,
     made: Vec<String>,
     stolen: Vec<Stolen>,
     log: Vec<String>,
@@ -81,8 +86,23 @@ impl Attack {
         );
         world.database.run(&sql).await;
         end_setup(&world).await;
+        let (rules, focus) = (ApprovalRules::read(&world).await, newcomer.clone());
         let (made, stolen, log) = (Vec::new(), Vec::new(), Vec::new());
-        Self { world, random, author, reviewers, second, newcomer, bot, key, made, stolen, log }
+        Self {
+            world,
+            random,
+            author,
+            reviewers,
+            second,
+            newcomer,
+            bot,
+            key,
+            rules,
+            focus,
+            made,
+            stolen,
+            log,
+        }
     }
 
     fn pick(&mut self, below: usize) -> usize {
@@ -93,6 +113,9 @@ impl Attack {
     /// Chooses one of the people: the admin, the others with a vote, and those whom the admin has
     /// created.
     fn anyone(&mut self) -> String {
+        if self.pick(2) == 0 {
+            return self.focus.clone();
+        }
         let own = self.world.admin.id.clone();
         let known = self.reviewers.iter().chain([&self.second]);
         let mut all: Vec<String> = known.map(|person| person.id.clone()).collect();
@@ -131,28 +154,28 @@ impl Attack {
     }
 
     async fn step(&mut self) {
-        match self.pick(18) {
+        match self.pick(20) {
             0 | 1 => self.create_user().await,
-            2 | 3 => self.invite().await,
-            4 => self.steal_token().await,
-            5 => self.steal_agent_token().await,
-            6 => self.publish_all().await,
-            7 => {
+            2..=5 => self.invite().await,
+            6 => self.steal_token().await,
+            7 => self.steal_agent_token().await,
+            8 => self.publish_all().await,
+            9 => {
                 let path = format!("/v1/users/{}/roles", self.anyone());
                 let roles = [json!([]), json!(["reviewer"]), json!(["admin", "reviewer"])];
                 let roles = roles[self.pick(3)].clone();
                 self.ask("PUT", &path, Some(json!({ "roles": roles }))).await;
             }
-            8 => {
+            10 => {
                 let path = format!("/v1/users/{}/passkeys", self.anyone());
                 self.ask("DELETE", &path, None).await;
             }
-            9 => {
+            11 => {
                 let path = format!("/v1/users/{}/aliases", self.anyone());
                 let alias = json!({ "alias_id": self.anyone() });
                 self.ask("POST", &path, Some(alias)).await;
             }
-            10 => {
+            12 => {
                 let path = format!("/v1/users/{}", self.anyone());
                 let changes = [
                     json!({ "active": false }),
@@ -162,12 +185,12 @@ impl Attack {
                 let change = changes[self.pick(3)].clone();
                 self.ask("PATCH", &path, Some(change)).await;
             }
-            11 => {
+            13 => {
                 let groups = json!({ "everyone": ["admin", "reviewer"] });
                 let body = json!({ "issuer": "https://idp.example.org", "groups": groups });
                 self.ask("PUT", "/v1/group-roles", Some(body)).await;
             }
-            12 => {
+            14 => {
                 let (owner, delegate) = (self.anyone(), self.anyone());
                 let body = json!({
                     "owner_id": owner, "delegate_id": delegate, "kind": "transfer",
@@ -175,16 +198,16 @@ impl Attack {
                 });
                 self.ask("POST", "/v1/delegations", Some(body)).await;
             }
-            13 => self.relax_settings().await,
-            14 => {
+            15 => self.relax_settings().await,
+            16 => {
                 let body = json!({ "criticality": 0 });
                 self.ask("PUT", "/v1/resources/database/orders", Some(body)).await;
             }
-            15 => {
+            17 => {
                 let path = format!("/v1/agents/{}", self.bot.id);
                 self.ask("PATCH", &path, Some(json!({ "capabilities": ["*"] }))).await;
             }
-            16 => {
+            18 => {
                 let path = format!("/v1/users/{}/confirm", self.anyone());
                 self.ask("POST", &path, None).await;
             }
@@ -207,7 +230,8 @@ impl Attack {
         let body = json!({ "name": "New", "roles": roles, "email": email });
         let made = self.ask("POST", "/v1/users", Some(body)).await;
         if made.status == 201 {
-            self.made.push(id(&made.body).to_owned());
+            self.focus = id(&made.body).to_owned();
+            self.made.push(self.focus.clone());
         }
     }
 
@@ -222,6 +246,9 @@ impl Attack {
             None => return,
         };
         let (_, cookie) = self.world.accept(&invitation).await;
+        if cookie.is_some() {
+            self.focus = of.clone();
+        }
         let stolen = cookie.map(|cookie| Stolen { of, secret: Secret::Cookie(cookie) });
         self.stolen.extend(stolen);
     }
@@ -243,6 +270,11 @@ impl Attack {
 
     fn keep_token(&mut self, of: String, made: &Answer) {
         if made.status == 201 {
+            let scopes = made.body["scopes"].as_array().unwrap();
+            let has_authority =
+                scopes.iter().any(|scope| !NO_AUTHORITY.contains(&scope.as_str().unwrap()));
+            let log = self.log.join("\n");
+            assert!(of == self.world.admin.id || !has_authority, "authority of {of} after\n{log}");
             let secret = Secret::Token(made.body["token"].as_str().unwrap().to_owned());
             self.stolen.push(Stolen { of, secret });
         }
@@ -280,31 +312,46 @@ impl Attack {
         for change in open["items"].as_array().unwrap() {
             let path = format!("/v1/pending-changes/{}/publish", id(change));
             self.ask("POST", &path, None).await;
-            for stolen in self.stolen.clone() {
-                self.send_as(&stolen, "POST", &path, None).await;
+            for mut stolen in self.stolen.clone() {
+                self.send_as(&mut stolen, "POST", &path, None).await;
             }
         }
         self.world.work("change_applier").await;
     }
 
+    /// Sends a request with a stolen credential. A session that is replaced stays stolen.
     async fn send_as(
         &self,
-        stolen: &Stolen,
+        stolen: &mut Stolen,
         method: &str,
         path: &str,
         body: Option<Value>,
     ) -> Answer {
-        match &stolen.secret {
+        match &mut stolen.secret {
             Secret::Token(token) => self.world.send(method, token, path, body, &[]).await,
             Secret::Cookie(cookie) => {
                 let headers = [&[("cookie", &**cookie)], OWN_PAGE.as_slice()].concat();
-                self.world.send(method, "", path, body, &headers).await
+                let answer = self.world.send(method, "", path, body, &headers).await;
+                if let Some(replaced) = &answer.cookie {
+                    cookie.clone_from(replaced);
+                }
+                answer
             }
         }
     }
 
-    /// Votes with everything the admin has, and checks what came of it.
+    /// Checks what the sequence changed, and what comes of voting with everything the admin has.
     async fn check(&mut self) {
+        let rules = ApprovalRules::read(&self.world).await;
+        let easier = rules.easier_than(&self.rules);
+        assert!(
+            easier.is_empty(),
+            "approvals became easier: {easier:?} after\n{}",
+            self.log.join("\n")
+        );
+        if self.pick(2) == 0 {
+            self.outwait().await;
+        }
         let asked = plan("attack");
         let evaluated = self.world.post(&self.author.token, "/v1/tasks/evaluate", asked).await;
         let evaluated = evaluated.expect(200);
@@ -317,11 +364,11 @@ impl Attack {
         let task = self.world.reviewing(&self.author, "attack").await;
         let path = format!("{}/approve", path_of(&task));
         self.ask("POST", &path, Some(seen(&task))).await;
-        for stolen in self.stolen.clone() {
-            self.log.push(format!("vote as {}", stolen.of));
-            let answer = self.send_as(&stolen, "POST", &path, Some(seen(&task))).await;
-            self.confirm_as(&stolen, &answer).await;
-            self.send_as(&stolen, "POST", &path, Some(seen(&task))).await;
+        for mut stolen in self.stolen.clone() {
+            let answer = self.send_as(&mut stolen, "POST", &path, Some(seen(&task))).await;
+            self.confirm_as(&mut stolen, &answer).await;
+            let answer = self.send_as(&mut stolen, "POST", &path, Some(seen(&task))).await;
+            self.log.push(format!("vote as {} -> {}", stolen.of, answer.status));
         }
         let [of, admin] = [
             id(&task).parse::<TaskId>().unwrap().uuid(),
@@ -345,8 +392,16 @@ impl Attack {
         self.world.matching("POST", author, &cancel, body, &version).await;
     }
 
+    /// Lets every role grow old enough for tasks of high risk, as if the admin had waited.
+    async fn outwait(&mut self) {
+        self.log.push("wait".to_owned());
+        let sql = "UPDATE user_role SET granted_at = moment() - interval '2 days';
+                   UPDATE rulebook SET version = version + 1";
+        self.world.database.run(sql).await;
+    }
+
     /// Enrols a passkey of the admin for a stolen session, and confirms with it.
-    async fn confirm_as(&self, stolen: &Stolen, answer: &Answer) {
+    async fn confirm_as(&self, stolen: &mut Stolen, answer: &Answer) {
         if answer.body["code"] != "step_up_required" {
             return;
         }
@@ -410,7 +465,13 @@ impl Attack {
             self.world.database.run(&sql).await;
         }
         self.forget_newcomer().await;
+        self.world.database.run("UPDATE rulebook SET version = version + 1").await;
+        self.rules = ApprovalRules::read(&self.world).await;
         self.made.clear();
+        let people = self.reviewers.iter().chain([&self.second]);
+        let mut ids: Vec<String> = people.map(|person| person.id.clone()).collect();
+        ids.push(self.newcomer.clone());
+        self.focus = ids.swap_remove(self.pick(4));
         self.stolen.clear();
         self.log.clear();
     }

@@ -226,6 +226,8 @@ pub struct Answer {
     pub status: u16,
     pub etag: Option<String>,
     pub is_repeated: bool,
+    /// The cookie that the response sets, as a browser sends it back.
+    pub cookie: Option<String>,
     pub body: Value,
 }
 
@@ -462,11 +464,9 @@ impl World {
         }
         let body = json!({ "invitation": invitation }).to_string();
         let request = request.header("content-type", "application/json").body(body);
-        let response = request.send().await.unwrap();
-        let cookie = response.headers().get("set-cookie").map(|value| value.to_str().unwrap());
-        let cookie = cookie.map(|cookie| cookie.split(';').next().unwrap().to_owned());
-        let answer = Answer::of(response).await;
+        let answer = Answer::of(request.send().await.unwrap()).await;
         self.note("POST", path, answer.status);
+        let cookie = answer.cookie.clone();
         (answer, cookie)
     }
 
@@ -714,6 +714,7 @@ impl Answer {
             status: response.status().as_u16(),
             etag: header("etag"),
             is_repeated: header("idempotency-replayed").is_some(),
+            cookie: header("set-cookie").and_then(|set| Some(set.split_once(';')?.0.to_owned())),
             body: response.json().await.unwrap_or(Value::Null),
         }
     }
