@@ -52,8 +52,9 @@ fn moves(task: &Task, world: &World, seed: u64) -> Vec<(Actor, Command)> {
         (worker(), Command::LoseApply),
         (worker(), Command::LapseOverride),
         (agent(), Command::StartApply { execution, hold: HOLD, gates: world.gates() }),
-        (agent(), Command::BeginApply { hold: HOLD }),
-        (agent(), Command::DriftApply { hold: HOLD, content: next }),
+        (agent(), world.begin()),
+        (agent(), Command::DriftApply { hold: HOLD, content: next, moved: Vec::new() }),
+        (agent(), Command::WithdrawPermit { hold: HOLD, gates: World::closed_gates() }),
         (agent(), Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded }),
         (user(ALICE), Command::WithdrawVote),
         (user(ALICE), Command::Extend { until, reason: reason() }),
@@ -100,6 +101,7 @@ fn pick(task: &Task, world: &World, state: &mut u64) -> (Actor, Command) {
                 | CommandKind::Expire
                 | CommandKind::ReopenReview
                 | CommandKind::DriftApply
+                | CommandKind::WithdrawPermit
                 | CommandKind::Resubmit
         )
     };
