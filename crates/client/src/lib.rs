@@ -116,8 +116,8 @@ impl Client {
         self.server.as_str().trim_end_matches('/')
     }
 
-    /// Returns the hash of a named secret under a key that is derived from the token. Readers of the
-    /// hash cannot find the secret by trying values; a holder of the token can verify it.
+    /// Returns the hash of a named secret under a key that is derived from the token. Readers of
+    /// the hash cannot find the secret by trying values; a holder of the token can verify it.
     pub fn keyed_hash(&self, name: &str, secret: &[u8]) -> [u8; 32] {
         let mut key = hmac::digest::Key::<Hmac<Sha256>>::default();
         for (slot, byte) in key.iter_mut().zip(Sha256::digest(self.token.as_bytes())) {

@@ -34,8 +34,8 @@ use crate::exit;
 
 const RUN_HELP: &str = "\
 The command waits until the task is approved and its resources are locked. It then runs in its own
-process group. Its program and the files that its arguments name are hashed before the review; if one
-has changed when the command would start, the command does not run.
+process group. Its program and the files that its arguments name are hashed before the review; if
+one has changed when the command would start, the command does not run.
 
 Its environment has HOME, LANG, LANGUAGE, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ, USER and the
 variables of --env. These are added:

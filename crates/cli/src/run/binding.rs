@@ -1,5 +1,6 @@
-//! What a command depends on outside of its arguments: its program, the files that it names, and its
-//! directory. Reviewers see it, and the command runs only if it is unchanged when it would start.
+//! What a command depends on outside of its arguments: its program, the files that it names, and
+//! its directory. Reviewers see it, and the command runs only if it is unchanged when it would
+//! start.
 
 use std::ffi::OsStr;
 

@@ -21,7 +21,7 @@ use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::text::{visible, within};
+use crate::text::{quoted, visible, within};
 
 /// The code of a command that is not run because something it depends on has changed.
 const CHANGED: &str = "command_changed";
@@ -173,15 +173,6 @@ async fn input(progress: &mut Progress) -> Result<Option<Vec<u8>>, Failure> {
         return Err(wrong(what).detail("put it into a file and pass the file to the command"));
     }
     Ok(Some(bytes))
-}
-
-/// Quotes an argument for a shell.
-pub fn quoted(argument: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !argument.is_empty() && argument.chars().all(is_plain) {
-        return argument.to_owned();
-    }
-    format!("'{}'", argument.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

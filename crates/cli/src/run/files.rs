@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::text::quoted;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 /// Prefixes of a file name within an argument, as in `curl -d @body.json`.
@@ -62,7 +63,7 @@ impl NamedFiles {
                 let what = format!("cannot read the file {path}");
                 return Err(Failure::new(Exit::Failed, what)
                     .detail("`--file` names a regular file that the command reads")
-                    .or_next(format!("ls -l {}", super::declare::quoted(path))));
+                    .or_next(format!("ls -l {}", quoted(path))));
             }
         }
         for path in arguments.iter().flat_map(|argument| names(argument)) {
@@ -85,8 +86,8 @@ impl NamedFiles {
     }
 }
 
-/// Returns the texts of an argument that may be file names: all of it, the value of `name=value` and
-/// of `-nvalue`, each without a mark.
+/// Returns the texts of an argument that may be file names: all of it, and the value of
+/// `name=value` and of `-nvalue`, each also without a mark.
 fn names(argument: &str) -> impl Iterator<Item = &str> {
     let value = argument.split_once('=').map(|(_, value)| value);
     let short = argument.strip_prefix('-').and_then(|rest| {
@@ -147,7 +148,7 @@ pub fn hash(file: &mut impl Read, path: &str, budget: &mut Budget) -> Result<Fil
 
 pub fn unreadable(path: &str, error: &io::Error) -> Failure {
     Failure::new(Exit::CannotStart, format!("cannot read {path}: {error}"))
-        .or_next(format!("ls -l {}", super::declare::quoted(path)))
+        .or_next(format!("ls -l {}", quoted(path)))
 }
 
 /// Returns a file in memory whose content can no longer be changed.

@@ -13,12 +13,12 @@ use super::environment::Environment;
 use super::group::ProcessGroup;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::text::quoted;
 
 /// Runs the preview command. Dropping the future ends its processes.
 pub async fn preview(command: &str, environment: &Environment) -> Result<Plan, Failure> {
     let wrong = |what: String| {
-        Failure::new(Exit::Failed, what)
-            .or_next(format!("sh -c {}", super::declare::quoted(command)))
+        Failure::new(Exit::Failed, what).or_next(format!("sh -c {}", quoted(command)))
     };
     let mut shell = Command::new("sh");
     shell

@@ -1,5 +1,6 @@
-//! The program of a command and the interpreters of a script. It is resolved, opened and hashed, and
-//! then executed by descriptor: a script from a sealed copy, so that what was hashed is what runs.
+//! The program of a command and the interpreters of a script. It is resolved, opened and hashed,
+//! and then executed by descriptor: a script from a sealed copy, so that what was hashed is what
+//! runs.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,10 +12,10 @@ use ade_core::limits::{RUN_INTERPRETERS_MAX, RUN_SCRIPT_MAX_BYTES, RUN_SHEBANG_M
 use rustix::fs::{Access, access};
 use tokio::process::Command;
 
-use super::declare::quoted;
 use super::files::{self, Budget, FileHash};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::text::quoted;
 
 const ELF: &[u8] = b"\x7fELF";
 const SHEBANG: &[u8] = b"#!";

@@ -129,8 +129,8 @@ pub fn withdraw_permit(
     Ok(decision.write(Write::EndExecution).write(Write::ResetAttempts))
 }
 
-/// Returns the task to its reviewers, because its effect has changed, or a resource that the preview
-/// saw. `moved` is what [`PreviewVersions::drift`] found.
+/// Returns the task to its reviewers, because its effect has changed, or a resource that the
+/// preview saw. `moved` is what [`PreviewVersions::drift`] found.
 ///
 /// [`PreviewVersions::drift`]: crate::change::PreviewVersions::drift
 pub fn drift(

@@ -1,5 +1,5 @@
-//! Begins an execution, the boundary between "safe to retry" and "unknown". Before it, everything is
-//! checked once more under the lock: the effect, the versions that the preview saw, and what the
+//! Begins an execution, the boundary between "safe to retry" and "unknown". Before it, everything
+//! is checked once more under the lock: the effect, the versions that the preview saw, and what the
 //! permit depends on. If anything differs, the execution ends, its locks are released, and the task
 //! returns to its reviewers or waits for the end of the freeze.
 
