@@ -96,7 +96,7 @@ fn draw(state: &mut u64) -> u64 {
 fn pick(
     task: &Task,
     world: &World,
-    seen: &BTreeSet<CommandKind>,
+    tried: &BTreeSet<CommandKind>,
     state: &mut u64,
 ) -> (Actor, Command) {
     let seed = draw(state);
@@ -124,7 +124,7 @@ fn pick(
         let kind = command.kind();
         find_move(kind, task.state).is_some() && (is_setback || !throws_back(kind))
     });
-    let is_new = |(_, command): &(Actor, Command)| !seen.contains(&command.kind());
+    let is_new = |(_, command): &(Actor, Command)| !tried.contains(&command.kind());
     if draw(state).is_multiple_of(2) && all.iter().any(is_new) {
         all.retain(is_new);
     }
