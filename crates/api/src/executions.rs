@@ -210,9 +210,10 @@ pub enum ExecutionOutcome {
     ReleasedToHost,
     /// It is unknown whether the change was applied, until someone reconciles it.
     Unknown,
-    /// The effect had changed since it was approved.
+    /// The effect, or a resource that the preview saw, had changed since the approval.
     Drifted,
-    /// The holder was lost before the attempt began; nothing was changed.
+    /// The holder was lost before the attempt began, or its permit was withdrawn: applies were
+    /// frozen, or the approval was no longer valid. Nothing was changed.
     Lost,
 }
 

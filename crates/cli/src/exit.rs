@@ -62,7 +62,7 @@ pub const CODES: &[(u8, &str)] = &[
     (Exit::Usage.code(), "invalid command line"),
     (Exit::Rejected.code(), "the task was rejected or changes were requested"),
     (Exit::Ended.code(), "the task expired or was cancelled"),
-    (Exit::Drifted.code(), "the effect differs from what was approved"),
+    (Exit::Drifted.code(), "the effect or the command differs from what was approved"),
     (Exit::NotFound.code(), "not found, or not visible to you"),
     (Exit::Unreachable.code(), "the server is unreachable"),
     (Exit::LeaseLost.code(), "the lease was lost and the command was stopped"),

@@ -22,8 +22,8 @@ use file::change;
 pub use file::{Profile, SettingsFile, read, write_private};
 
 pub const TOKEN_VARIABLE: &str = "ADE_TOKEN";
-const SERVER_VARIABLE: &str = "ADE_SERVER";
-const PROFILE_VARIABLE: &str = "ADE_PROFILE";
+pub const SERVER_VARIABLE: &str = "ADE_SERVER";
+pub const PROFILE_VARIABLE: &str = "ADE_PROFILE";
 const PROJECT_FILE: &str = ".ade.toml";
 const SERVER_DEFAULT: &str = "http://127.0.0.1:7700";
 pub const PROFILE_DEFAULT: &str = "default";

@@ -40,9 +40,11 @@ use std::fmt;
 use std::time::Duration;
 
 use ade_api::users::Me;
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use reqwest::Url;
 use serde::Serialize;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 pub use agents::Agents;
 pub use approvals::Approvals;
@@ -112,6 +114,20 @@ impl Client {
     /// Returns the server URL without a trailing slash.
     pub fn server(&self) -> &str {
         self.server.as_str().trim_end_matches('/')
+    }
+
+    /// Returns the hash of a named secret under a key that is derived from the token. Readers of
+    /// the hash cannot find the secret by trying values; a holder of the token can verify it.
+    pub fn keyed_hash(&self, name: &str, secret: &[u8]) -> [u8; 32] {
+        let mut key = hmac::digest::Key::<Hmac<Sha256>>::default();
+        for (slot, byte) in key.iter_mut().zip(Sha256::digest(self.token.as_bytes())) {
+            *slot = byte;
+        }
+        let mac = Hmac::<Sha256>::new(&key);
+        // The length keeps names and secrets apart.
+        let length = u64::try_from(name.len()).unwrap_or(u64::MAX).to_be_bytes();
+        let mac = mac.chain_update(length).chain_update(name).chain_update(secret);
+        mac.finalize().into_bytes().into()
     }
 
     pub async fn me(&self) -> Result<Me, Error> {

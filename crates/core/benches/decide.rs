@@ -50,7 +50,7 @@ fn bare(criterion: &mut Criterion) {
     let applying = world.applying(at(0));
     let holder = agent();
     let facts = world.facts(&holder);
-    let begin = Command::BeginApply { hold: HOLD };
+    let begin = world.begin();
     criterion.bench_function("transition_without_access", |bencher| {
         bencher.iter(|| transition(black_box(&applying), black_box(&begin), &facts, at(1)));
     });

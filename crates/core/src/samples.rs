@@ -251,6 +251,22 @@ impl World {
         Command::StartApply { execution: ATTEMPT, hold: HOLD, gates: self.gates() }
     }
 
+    /// Returns the gates while the installation is frozen.
+    pub fn closed_gates() -> LoadedGates {
+        let stop = InstallationFreeze {
+            number: 3,
+            reason: "incident 9".to_owned(),
+            set_by: "root".to_owned(),
+            since: at(0),
+        };
+        LoadedGates::loaded(Some(stop), BTreeSet::new())
+    }
+
+    /// Returns the command that begins the attempt, with the gates of this world.
+    pub fn begin(&self) -> Command {
+        Command::BeginApply { hold: HOLD, gates: self.gates() }
+    }
+
     pub fn pins(&self) -> Vec<PolicyRef> {
         self.pinned.iter().map(Policy::reference).collect()
     }
@@ -300,7 +316,7 @@ impl World {
     }
 
     pub fn begun(&self, now: Timestamp) -> Task {
-        self.step(&self.applying(now), &agent(), &Command::BeginApply { hold: HOLD }, now)
+        self.step(&self.applying(now), &agent(), &self.begin(), now)
     }
 
     pub fn unknown(&self, now: Timestamp) -> Task {

@@ -8,7 +8,7 @@ use ade_api::cause::Cause;
 use ade_api::locks::{LeaseState, LeaseSummary, LeaseView};
 use ade_api::problem::NextAction;
 use ade_core::access::Denied;
-use ade_core::change::Digest;
+use ade_core::change::{Digest, Drift};
 use ade_core::flag::Flag;
 use ade_core::ids::{ExecutionId, LeaseId, TaskId};
 use ade_core::policy::DocumentError;
@@ -66,10 +66,13 @@ pub enum Error {
     PreviewFailed { executor: &'static str, problem: String },
     #[error("no key to sign permits is configured: set `receipts.key_files`")]
     ReceiptsOff,
-    #[error(
-        "the effect has changed since the approval: it is now {found}, approved was {approved}"
-    )]
-    EffectDrifted { approved: Digest, found: Digest },
+    #[error("{}", drift_message(*approved, *found, moved))]
+    EffectDrifted {
+        approved: Digest,
+        found: Digest,
+        /// The resources whose version differs from the one that was approved.
+        moved: Vec<Drift>,
+    },
     #[error("no lock backend is configured: set `redis.urls` or `locks.backend`")]
     LocksOff,
     #[error("the blob store failed: {0}")]
@@ -233,6 +236,16 @@ impl LostLease {
         let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         format!("{by} broke the lock at {at}{why}")
     }
+}
+
+fn drift_message(approved: Digest, found: Digest, moved: &[Drift]) -> String {
+    if approved != found {
+        return format!(
+            "the effect has changed since the approval: it is now {found}, approved was {approved}"
+        );
+    }
+    let names: Vec<String> = moved.iter().map(|one| format!("`{}`", one.resource)).collect();
+    format!("the effect is equal, but {} changed since the preview", names.join(", "))
 }
 
 fn deadlock_message(cycle: &[LeaseView]) -> String {

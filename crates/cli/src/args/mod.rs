@@ -26,7 +26,7 @@ pub use locks::*;
 pub use pending_changes::*;
 pub use policies::*;
 pub use read::Asked;
-use read::{apply_timeout, duration, touched, ttl};
+use read::{apply_timeout, duration, touched, ttl, variable};
 pub use rest::*;
 pub use tasks::*;
 
@@ -34,13 +34,18 @@ use crate::exit;
 
 const RUN_HELP: &str = "\
 The command waits until the task is approved and its resources are locked. It then runs in its own
-process group. ADE_TOKEN is removed from its environment, and these variables are added:
+process group. Its program and the files that its arguments name are hashed before the review; if
+one has changed when the command would start, the command does not run.
+
+Its environment has HOME, LANG, LANGUAGE, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ, USER and the
+variables of --env. These are added:
 
   ADE_TASK, ADE_EXECUTION    IDs of the task and of this execution
   ADE_TOKEN_FENCE            fencing token of this execution; it increases with every execution
   ADE_FENCE_<TYPE>_<ID>      fencing token of a resource, such as ADE_FENCE_DATABASE_ORDERS
   ADE_FENCES                 fencing tokens of all resources as JSON, by exact resource name
-  ADE_RECEIPT                signed permit, for targets that verify it
+  ADE_RECEIPT_FD             descriptor with the signed permit, for targets that verify it
+  ADE_PROGRAM                path of the program; a script sees a sealed copy in $0
 
 Ctrl-C before the command runs cancels the task. While the command runs, the first Ctrl-C sends it
 SIGINT and the task is reported as failed; the second Ctrl-C kills it.";
@@ -306,6 +311,14 @@ pub struct RunArgs {
     /// runs again before the command starts; if the output differs, the execution is aborted
     #[arg(long, value_name = "CMD")]
     pub preview: Option<String>,
+    /// Variable that the command gets from the environment of `ade`; can be repeated. Reviewers see
+    /// its name, length and keyed hash, and the value of variables that load code
+    #[arg(long = "env", value_name = "NAME", value_parser = variable)]
+    pub environment: Vec<String>,
+    /// File that the command reads without naming it in an argument; can be repeated. It must not
+    /// change until the command starts
+    #[arg(long = "file", value_name = "FILE")]
+    pub files: Vec<String>,
     /// Ticket that the task belongs to
     #[arg(long, value_name = "TICKET")]
     pub ticket: Option<String>,

@@ -51,6 +51,14 @@ pub fn word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     Err(format!("use {}", known.replace('`', "").to_lowercase()))
 }
 
+/// Parses the name of an environment variable.
+pub fn variable(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(['=', '\0']) {
+        return Err("use the name of a variable; its value comes from the environment".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || "use a duration such as 90s, 30m or 2h".to_owned();
     let signed: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;

@@ -3,6 +3,7 @@
 //! until that task ends. While the host runs the tool, the task is being applied.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use ade_api::claims::{Claim, Permit};
 use ade_api::code::Code;
@@ -19,38 +20,37 @@ use ade_core::task::{DecisionOutcome, GateCode, State};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::host::{HookEvent, ToolCall, Verdict};
-use super::keeper;
+use super::host::{HookEvent, Host, ToolCall, Verdict};
 use super::open_calls::{self, OpenCall, OpenCalls};
+use super::{keeper, servers};
 use crate::args::HookArgs;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look;
 
-/// Read-only tools, by the names that hosts give them.
-const LOOKS: [&str; 9] = [
-    "Read",
-    "Glob",
-    "Grep",
-    "LS",
-    "NotebookRead",
-    "TodoWrite",
-    "WebSearch",
-    "ListMcpResources",
-    "ReadMcpResource",
-];
-/// The prefix of ADE's own tools, which the server authorizes itself.
-const OURS: &str = "mcp__ade__";
+/// Read-only tools, by the names that hosts give them. A tool that sends its input elsewhere, such
+/// as a search on the web or a read from an MCP server, is not among them.
+const LOOKS: [&str; 7] =
+    ["Read", "Glob", "Grep", "LS", "NotebookRead", "TodoWrite", "ListMcpResources"];
 const TITLE_CHARS: usize = 120;
 const SUMMARY_CHARS: usize = 400;
 const PRIORITY: u8 = 50;
 
-pub async fn judge(call: &ToolCall, args: &HookArgs, cx: &Context) -> Result<Verdict, Failure> {
-    if is_exempt(&call.tool) {
+pub async fn judge(
+    host: Host,
+    call: &ToolCall,
+    args: &HookArgs,
+    cx: &Context,
+) -> Result<Verdict, Failure> {
+    if is_look(&call.tool) {
         return Ok(Verdict::NoOpinion);
     }
     let client = cx.client()?;
+    // The server authorizes the tools of ADE itself.
+    if servers::is_ours(&call.tool) && is_from_us(host, call, client.server()) {
+        return Ok(Verdict::NoOpinion);
+    }
     let agent = agent(&client).await?;
     let name = call.name();
     let new = proposal(call, args, &name)?;
@@ -64,9 +64,21 @@ pub async fn judge(call: &ToolCall, args: &HookArgs, cx: &Context) -> Result<Ver
     asked.settle(&task).await
 }
 
-/// Returns whether a tool runs without a task.
-pub fn is_exempt(tool: &str) -> bool {
-    LOOKS.contains(&tool) || tool.starts_with(OURS)
+/// Returns whether a tool only reads.
+pub fn is_look(tool: &str) -> bool {
+    LOOKS.contains(&tool)
+}
+
+/// Returns whether no other server of the host is called `ade`. Settings that cannot be read may
+/// name one.
+fn is_from_us(host: Host, call: &ToolCall, url: &str) -> bool {
+    let folder = match &call.folder {
+        Some(folder) => Ok(PathBuf::from(folder)),
+        None => std::env::current_dir(),
+    };
+    let found = folder.map_err(|error| error.to_string());
+    let found = found.and_then(|folder| servers::configured(host, &folder, url));
+    found.is_ok_and(|all| all.iter().all(|server| server.why_not.is_none()))
 }
 
 async fn agent(client: &Client) -> Result<AgentId, Failure> {

@@ -9,6 +9,7 @@ mod keeper;
 mod open_calls;
 mod report;
 mod result;
+mod servers;
 mod verify;
 
 use std::io::Read as _;
@@ -59,7 +60,7 @@ async fn answer(host: Host, args: &HookArgs, cx: &Context) -> Exit {
         let reason = format!("{CANARY} {number} was seen");
         Verdict::Deny { code: "canary", reason, task: None }
     } else {
-        match judge::judge(&call, args, cx).await {
+        match judge::judge(host, &call, args, cx).await {
             Ok(verdict) => verdict,
             Err(failure)
                 if args.unreachable == Unreachable::Ask && failure.exit == Exit::Unreachable =>

@@ -10,7 +10,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::host::{HookEvent, Host};
-use super::{BLOCKED, CANARY, install};
+use super::{BLOCKED, CANARY, install, servers};
 use crate::args::HookVerifyArgs;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -38,10 +38,23 @@ pub async fn verify(args: &HookVerifyArgs, cx: &Context) -> Result<Exit, Failure
     }
     findings.push(server(cx).await);
     let blocks = findings.iter().all(|finding| finding.is_good);
-    findings.push(results(args.host, &settings).await);
+    let (tools, results) = (tools(args.host, cx), results(args.host, &settings).await);
+    let conclusion = match (blocks, tools.is_good, results.is_good) {
+        (true, true, true) => "The hook blocks forbidden calls and reports results.",
+        (true, true, false) => {
+            "The hook blocks forbidden calls, but results of tools are not reported. Next: ade \
+             hook install"
+        }
+        (true, false, _) => {
+            "The hook blocks forbidden calls, but the host calls another program `ade`. Next: \
+             remove that server from the settings of the host"
+        }
+        (false, ..) => "BYPASS: tools can run without approval. Next: ade hook install",
+    };
+    findings.extend([tools, results]);
     let holds = findings.iter().all(|finding| finding.is_good);
     let result = json!({ "holds": holds, "settings": path, "findings": listed(&findings) });
-    cx.output.show(&result, || words(&findings, blocks, holds))?;
+    cx.output.show(&result, || words(&findings, conclusion))?;
     Ok(if holds { Exit::Done } else { Exit::NotSo })
 }
 
@@ -50,20 +63,13 @@ fn listed(findings: &[Finding]) -> Vec<Value> {
     findings.iter().map(one).collect()
 }
 
-fn words(findings: &[Finding], blocks: bool, holds: bool) -> String {
+fn words(findings: &[Finding], conclusion: &str) -> String {
     let mut out = String::new();
     for finding in findings {
         let mark = if finding.is_good { "✓" } else { "✕" };
         let _ = writeln!(out, "{mark} {:<9} {}", finding.what, finding.detail);
     }
-    out.push_str(match (blocks, holds) {
-        (true, true) => "The hook blocks forbidden calls and reports results.",
-        (true, false) => {
-            "The hook blocks forbidden calls, but results of tools are not reported. Next: ade \
-             hook install"
-        }
-        (false, _) => "BYPASS: tools can run without approval. Next: ade hook install",
-    });
+    out.push_str(conclusion);
     out
 }
 
@@ -171,6 +177,27 @@ async fn nonsense(command: &str) -> Finding {
         format!("invalid input is not blocked ({fired:?})")
     };
     Finding { what: "nonsense", is_good, detail }
+}
+
+/// Checks that every MCP server which the host calls `ade` is this program, because its tools run
+/// without a task.
+fn tools(host: Host, cx: &Context) -> Finding {
+    let found = cx.client().map_err(|failure| failure.what()).and_then(|client| {
+        let folder = std::env::current_dir().map_err(|error| error.to_string())?;
+        servers::configured(host, &folder, client.server())
+    });
+    let (is_good, detail) = match &found {
+        Err(why) => (false, why.clone()),
+        Ok(all) => match all.iter().find_map(|one| Some((&one.file, one.why_not.as_ref()?))) {
+            Some((file, why)) => {
+                let file = file.display();
+                (false, format!("the MCP server `ade` in {file} is not this program: {why}"))
+            }
+            None if all.is_empty() => (true, "no MCP server is called `ade`".to_owned()),
+            None => (true, "the MCP server `ade` is this program".to_owned()),
+        },
+    };
+    Finding { what: "tools", is_good, detail }
 }
 
 async fn server(cx: &Context) -> Finding {

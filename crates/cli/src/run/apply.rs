@@ -1,6 +1,7 @@
 //! Runs a permitted command and reports the result. The lease is kept alive from the start; the
 //! command runs only under a confirmed lease, and its process group is stopped when the lease ends.
 
+use std::os::fd::AsRawFd as _;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -9,7 +10,6 @@ use ade_api::executions::{Beginning, Finish, FinishOutcome, Left, NewLog, Stream
 use ade_client::{Client, Error, KeepAliveStatus, LeaseKeepAlive, margin};
 use ade_core::limits::{REASON_MAX_BYTES, RUN_ASIDE_TIMEOUT, RUN_DRAIN};
 use rustix::process::Signal;
-use tokio::process::Command;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
@@ -18,10 +18,12 @@ use super::group::ProcessGroup;
 use super::interrupt::{self, Interrupts};
 use super::log::Log;
 use super::outcome::{self, RunOutcome, Why};
+use super::program::Program;
 use super::pump::{feed, pump};
-use super::{environment, preview};
+use super::{environment, files, preview};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::look;
 use crate::progress::Progress;
 use crate::tasks;
 use crate::text::within;
@@ -30,6 +32,10 @@ use crate::text::within;
 const DRIFTED: &str = "effect_drifted";
 const ABORT_REQUESTED: &str = "abort_requested";
 const LEASE_LOST: &str = "lease_lost";
+const FROZEN: &str = "frozen";
+const BASIS_LOST: &str = "basis_lost";
+/// Why a task is cancelled whose command does not run.
+pub const HAS_ENDED: &str = "the `ade run` process that proposed the task has ended";
 
 #[derive(Debug)]
 pub struct Attempt<'a> {
@@ -46,7 +52,11 @@ pub struct Attempt<'a> {
 enum Halt {
     Lost(Error),
     AbortRequested,
+    /// Applies are frozen, or the approval is no longer valid.
+    Withdrawn(Error),
     Signal(Signal),
+    /// The command is not what was approved.
+    Changed(Failure),
     Failure(Failure),
 }
 
@@ -62,8 +72,9 @@ impl<'a> Attempt<'a> {
         Self { client, permit, declaration, preview, keep_alive, progress, interrupts }
     }
 
-    pub async fn apply(mut self) -> Result<Exit, Failure> {
-        let begun = match self.begin().await {
+    /// Returns the exit code, or `None` if the permit was withdrawn before the command began.
+    pub async fn apply(mut self) -> Result<Option<Exit>, Failure> {
+        let (program, begun) = match self.begin().await {
             Ok(begun) => begun,
             Err(halt) => return self.halt(halt).await,
         };
@@ -73,20 +84,19 @@ impl<'a> Attempt<'a> {
         self.progress.reached("applying", &format!("{id} · attempt {attempt} · token {fence}"));
         let log = log(self.client, &self.permit);
         log.sink().note(&format!("running {}", self.declaration.line()));
-        let outcome = match self.command().and_then(|mut command| ProcessGroup::spawn(&mut command))
-        {
+        let outcome = match self.start(&program) {
             Ok(group) => self.run(group, &log, begun).await,
             Err(error) => RunOutcome::not_started(&self.declaration.line(), &error),
         };
         log.sink().note(&outcome.error().unwrap_or_else(|| "succeeded".to_owned()));
         let is_lost = matches!(outcome.why, Why::Lost(_));
         let output = if is_lost { log.abandon().await } else { log.close().await };
-        self.report(outcome, output).await
+        self.report(outcome, output).await.map(Some)
     }
 
-    /// Checks everything that must hold before the first side effect. Returns a time shortly before
-    /// the one from which the server measures the duration.
-    async fn begin(&mut self) -> Result<Instant, Halt> {
+    /// Checks everything that must hold before the first side effect. Returns the open program, and
+    /// a time shortly before the one from which the server measures the duration.
+    async fn begin(&mut self) -> Result<(Program, Instant), Halt> {
         let settled =
             self.interrupts.during(self.keep_alive.settled()).await.map_err(Halt::Signal)?;
         Halt::check(settled)?;
@@ -95,20 +105,22 @@ impl<'a> Attempt<'a> {
             Some(command) => {
                 self.progress.awaits("previewing", "again, now that the locks are held");
                 self.progress.clear();
-                let seen = self.guarded(preview::preview(command)).await?;
-                Some(seen.map_err(Halt::Failure)?)
+                let seen = preview::preview(command, &self.declaration.environment);
+                Some(self.guarded(seen).await?.map_err(Halt::Failure)?)
             }
         };
+        let program = self.guarded(self.declaration.reopen()).await?.map_err(Halt::Changed)?;
         let beginning = Beginning { lease_id: self.permit.lease_id, plan };
         let client = self.client.clone();
         let execution = self.permit.execution_id;
         let sent = Instant::now();
         let begun = async move { client.executions().begin(execution, &beginning).await };
         match self.guarded(begun).await? {
-            Ok(_) => Ok(sent),
+            Ok(_) => Ok((program, sent)),
             Err(error) => Err(match error.refusal().map(|refusal| refusal.code.as_str()) {
                 Some(ABORT_REQUESTED) => Halt::AbortRequested,
                 Some(LEASE_LOST) => Halt::Lost(error),
+                Some(FROZEN | BASIS_LOST) => Halt::Withdrawn(error),
                 _ => Halt::Failure(self.not_begun(error)),
             }),
         }
@@ -143,9 +155,9 @@ impl<'a> Attempt<'a> {
     }
 
     /// Reports to the server and the user that the command did not run.
-    async fn halt(self, halt: Halt) -> Result<Exit, Failure> {
+    async fn halt(self, halt: Halt) -> Result<Option<Exit>, Failure> {
         let id = self.permit.task.summary.id;
-        let look = format!("ade tasks get {id}");
+        let next = format!("ade tasks get {id}");
         match halt {
             Halt::Lost(error) => {
                 Err(outcome::lost(id, "the lease was lost", &error, "the command did not run"))
@@ -158,26 +170,36 @@ impl<'a> Attempt<'a> {
                 ))
             }
             Halt::Signal(signal) => {
-                self.withdraw().await;
+                self.withdraw(HAS_ENDED).await;
                 let why = format!("interrupted by {}", interrupt::name(signal));
                 self.give_back(FinishOutcome::Cancelled, &why).await;
                 self.progress.warn("cancelled", &format!("{id} · the command did not run"));
-                Ok(interrupt::exit(signal))
+                Ok(Some(interrupt::exit(signal)))
+            }
+            Halt::Withdrawn(error) => {
+                self.progress.warn("withdrawn", &look::obstacle(&error));
+                Ok(None)
+            }
+            Halt::Changed(failure) => {
+                let why = failure.what();
+                self.withdraw(&why).await;
+                self.give_back(FinishOutcome::Failed, &why).await;
+                Err(failure.or_next(next))
             }
             Halt::Failure(failure) => {
                 if failure.exit != Exit::Drifted {
-                    self.withdraw().await;
+                    self.withdraw(HAS_ENDED).await;
                     self.give_back(FinishOutcome::Failed, "the execution could not begin").await;
                 }
-                Err(failure.or_next(look))
+                Err(failure.or_next(next))
             }
         }
     }
 
     /// Cancels the task, because no agent is left to retry it.
-    async fn withdraw(&self) {
+    async fn withdraw(&self, why: &str) {
         let id = self.permit.task.summary.id;
-        let reason = Some("the `ade run` process that proposed the task has ended".to_owned());
+        let reason = Some(within(why, REASON_MAX_BYTES).to_owned());
         let _ = timeout(RUN_ASIDE_TIMEOUT, tasks::withdraw(self.client, id, reason)).await;
     }
 
@@ -190,21 +212,24 @@ impl<'a> Attempt<'a> {
         let _ = timeout(RUN_ASIDE_TIMEOUT, report).await;
     }
 
-    fn command(&self) -> std::io::Result<Command> {
-        let (program, arguments) =
-            self.declaration.argv.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
-        let mut command = Command::new(program);
+    /// Starts the program that was opened. The receipt is in a file in memory, whose descriptor the
+    /// command keeps; `ade` closes its own copies on return.
+    fn start(&self, program: &Program) -> std::io::Result<ProcessGroup> {
+        let receipt = files::sealed("receipt", self.permit.receipt.as_bytes())?;
+        files::inherit(&receipt)?;
+        let granted = environment::granted(&self.permit, program.path(), receipt.as_raw_fd());
         let has_input = self.declaration.input.is_some();
+        let arguments = self.declaration.argv.get(1..).unwrap_or_default();
+        // The command starts in the directory of `ade`, which was compared with the approved one.
+        let mut command = program.command(arguments)?;
         command
-            .args(arguments)
-            .current_dir(&self.declaration.directory)
             .env_clear()
-            .envs(environment::inherited())
-            .envs(environment::granted(&self.permit))
+            .envs(self.declaration.environment.variables())
+            .envs(granted)
             .stdin(if has_input { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        Ok(command)
+        ProcessGroup::spawn(&mut command)
     }
 
     async fn run(&mut self, mut group: ProcessGroup, log: &Log, begun: Instant) -> RunOutcome {
@@ -308,7 +333,7 @@ impl<'a> Attempt<'a> {
             details,
         };
         if ended.left() == Left::Nothing {
-            self.withdraw().await;
+            self.withdraw(HAS_ENDED).await;
         }
         let telling = self.client.executions().finish(execution, &finish);
         if let Why::Lost(why) = &ended.why {

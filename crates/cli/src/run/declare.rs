@@ -1,31 +1,38 @@
-//! The declaration that reviewers approve: the exact command, its working directory, the names of
-//! its environment variables and the hash of its input.
+//! The declaration that reviewers approve: the exact command, what it depends on, its environment
+//! and the hash of its input.
 
-use std::ffi::OsString;
 use std::io::Read as _;
 use std::os::fd::AsFd as _;
-use std::path::{Path, PathBuf};
 
 use ade_api::tasks::{Change, NewTask, Plan, Rollback};
+use ade_client::Client;
 use ade_core::change::{ChangeKind, Digest};
 use ade_core::limits::{
     CHANGE_SUMMARY_MAX_BYTES, RUN_STDIN_MAX_BYTES, RUN_STDIN_PATIENCE, TASK_TITLE_MAX_BYTES,
 };
 use rustix::fs::{FileType, fstat};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use super::environment;
+use super::binding::Binding;
+use super::environment::Environment;
+use super::program::Program;
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::text::{visible, within};
+use crate::text::{quoted, visible, within};
+
+/// The code of a command that is not run because something it depends on has changed.
+const CHANGED: &str = "command_changed";
 
 #[derive(Debug, Clone)]
 pub struct Declaration {
     pub argv: Vec<String>,
-    pub directory: PathBuf,
+    /// Files that the command reads without naming them.
+    further: Vec<String>,
+    binding: Binding,
+    pub environment: Environment,
     /// The standard input of the command, if `ade` was given a file or a pipe.
     pub input: Option<Vec<u8>>,
 }
@@ -40,22 +47,44 @@ impl Declaration {
                     .or_next("ade run --help")
             })
         });
-        let arguments = arguments.collect::<Result<Vec<String>, Failure>>()?;
-        let program = arguments.first().map(String::as_str).unwrap_or_default();
-        if !exists(program, std::env::var_os("PATH")) {
-            // Fail before the review instead of after it.
-            return Err(Failure::new(
-                Exit::NoSuchCommand,
-                format!("command not found: `{program}`"),
-            )
-            .detail("no task was created")
-            .or_next(format!("command -v {}", quoted(program))));
+        let mut declared = Self {
+            argv: arguments.collect::<Result<Vec<String>, Failure>>()?,
+            further: args.files.clone(),
+            binding: Binding::default(),
+            environment: Environment::select(&args.environment, std::env::vars_os())?,
+            input: None,
+        };
+        // Fail before the review instead of after it.
+        let look = declared.look().await;
+        (declared.binding, _) = look.map_err(|failure| failure.advice("No task was created."))?;
+        declared.input = input(progress).await?;
+        Ok(declared)
+    }
+
+    /// Reads what the command depends on.
+    async fn look(&self) -> Result<(Binding, Program), Failure> {
+        let (argv, further) = (self.argv.clone(), self.further.clone());
+        let path = self.environment.path().map(ToOwned::to_owned);
+        let looked =
+            tokio::task::spawn_blocking(move || Binding::gather(&argv, &further, path.as_deref()));
+        looked.await.unwrap_or_else(|error| {
+            Err(Failure::new(Exit::Failed, format!("cannot read the command: {error}")))
+        })
+    }
+
+    /// Opens the program again, and refuses if anything differs from what was approved.
+    pub async fn reopen(&self) -> Result<Program, Failure> {
+        let changed = |detail: String| {
+            Failure::new(Exit::Drifted, "the command is not what was approved")
+                .code(CHANGED)
+                .detail(format!("{detail}; the command did not run, and its task is cancelled"))
+                .advice("Find out who changed it. Then propose the command again.")
+        };
+        let (now, program) = self.look().await.map_err(|failure| changed(failure.what()))?;
+        match self.binding.difference(&now) {
+            Some(difference) => Err(changed(difference)),
+            None => Ok(program),
         }
-        let directory = std::env::current_dir().map_err(|error| {
-            Failure::new(Exit::Failed, format!("cannot determine the working directory: {error}"))
-                .or_next("cd / && ade run --help")
-        })?;
-        Ok(Self { argv: arguments, directory, input: input(progress).await? })
     }
 
     /// Returns the command line as typed in a shell.
@@ -63,12 +92,12 @@ impl Declaration {
         self.argv.iter().map(|argument| quoted(argument)).collect::<Vec<_>>().join(" ")
     }
 
-    pub fn task(&self, args: &RunArgs, plan: Plan) -> NewTask {
+    pub fn task(&self, args: &RunArgs, plan: Plan, client: &Client) -> NewTask {
         let title = args.title.clone().unwrap_or_else(|| visible(&self.line()));
         NewTask {
             title: within(&title, TASK_TITLE_MAX_BYTES).to_owned(),
             task_type: args.task_type.clone(),
-            parameters: self.parameters(args),
+            parameters: self.parameters(args, client),
             resources: args.resources.clone(),
             tags: std::collections::BTreeSet::new(),
             priority: args.priority,
@@ -81,18 +110,22 @@ impl Declaration {
         }
     }
 
-    fn parameters(&self, args: &RunArgs) -> Value {
+    fn parameters(&self, args: &RunArgs, client: &Client) -> Value {
         let input = self
             .input
             .as_ref()
             .map(|bytes| json!({ "digest": Digest::of(bytes), "bytes": bytes.len() }));
-        json!({
-            "argv": self.argv,
-            "directory": self.directory.to_string_lossy(),
-            "environment": environment::names(),
-            "stdin": input,
-            "preview": args.preview,
-        })
+        let environment = self.environment.declared(|name, value| client.keyed_hash(name, value));
+        let members = [
+            ("argv", json!(self.argv)),
+            ("environment", json!(environment)),
+            ("stdin", json!(input)),
+            ("preview", json!(args.preview)),
+        ];
+        let mut parameters: Map<String, Value> =
+            members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        self.binding.declare(&mut parameters);
+        Value::Object(parameters)
     }
 
     /// Returns the plan of a command without a preview: any irreversible change to its resources.
@@ -108,15 +141,6 @@ impl Declaration {
         });
         Plan { changes: changes.collect(), warnings: Vec::new() }
     }
-}
-
-/// Checks whether a program exists in the search path; it may still fail to start.
-fn exists(program: &str, path: Option<OsString>) -> bool {
-    if program.contains('/') {
-        return Path::new(program).exists();
-    }
-    let path = path.unwrap_or_default();
-    !program.is_empty() && std::env::split_paths(&path).any(|folder| folder.join(program).exists())
 }
 
 /// Reads the command's input from a pipe or a file before the review, so that the approved input
@@ -151,15 +175,6 @@ async fn input(progress: &mut Progress) -> Result<Option<Vec<u8>>, Failure> {
     Ok(Some(bytes))
 }
 
-/// Quotes an argument for a shell.
-pub fn quoted(argument: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !argument.is_empty() && argument.chars().all(is_plain) {
-        return argument.to_owned();
-    }
-    format!("'{}'", argument.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
@@ -175,19 +190,19 @@ mod tests {
     }
 
     fn declaration(argv: &[&str], input: Option<&[u8]>) -> Declaration {
+        let variable = |name: &str, value: &str| (name.into(), value.into());
+        let all = [variable("PATH", "/bin"), variable("PASSWORD", "hunter2")];
         Declaration {
             argv: argv.iter().map(|text| (*text).to_owned()).collect(),
-            directory: PathBuf::from("/srv"),
+            further: Vec::new(),
+            binding: Binding { directory: "/srv".to_owned(), ..Binding::default() },
+            environment: Environment::select(&["PASSWORD".to_owned()], all).unwrap(),
             input: input.map(<[u8]>::to_vec),
         }
     }
 
-    #[test]
-    fn command_is_resolved_through_the_path() {
-        let path = || Some(OsString::from("/usr/bin:/bin"));
-        assert!(exists("sh", path()) && exists("/bin/sh", None));
-        assert!(!exists("no-such-command", path()) && !exists("./sh", path()));
-        assert!(!exists("sh", None) && !exists("", path()));
+    fn client(token: &str) -> Client {
+        Client::new("http://127.0.0.1:1", token).unwrap()
     }
 
     #[test]
@@ -209,23 +224,28 @@ mod tests {
     }
 
     #[test]
-    fn task_has_variable_names_but_no_values() {
+    fn task_shows_what_the_command_depends_on() {
         let run = args(&["--title", "T", "--", "true"]);
         let declared = declaration(&["true"], Some(b"x"));
-        let task = declared.task(&run, declared.plan(&run));
-        assert_eq!(task.title, "T");
-        assert_eq!(task.parameters["argv"], json!(["true"]));
-        assert_eq!(task.parameters["stdin"]["digest"], json!(Digest::of(b"x")));
-        let path = std::env::var("PATH").unwrap();
-        let json = serde_json::to_string(&task).unwrap();
-        assert!(json.contains("\"PATH\"") && !json.contains(&path), "{json}");
+        let task = |token| declared.task(&run, declared.plan(&run), &client(token));
+        let one = task("a");
+        assert_eq!(one.title, "T");
+        assert_eq!(one.parameters["argv"], json!(["true"]));
+        assert_eq!(one.parameters["directory"], json!("/srv"));
+        assert_eq!(one.parameters["stdin"]["digest"], json!(Digest::of(b"x")));
+        let secret = &one.parameters["environment"][0];
+        assert_eq!((&secret["name"], &secret["bytes"]), (&json!("PASSWORD"), &json!(7)));
+        assert!(!serde_json::to_string(&one).unwrap().contains("hunter2"));
+        // The hash is repeatable with the token, and only with it.
+        assert_eq!(one.parameters, task("a").parameters);
+        assert_ne!(secret["hash"], task("b").parameters["environment"][0]["hash"]);
     }
 
     #[test]
     fn long_command_gets_a_title_and_summary_that_fit() {
         let run = args(&["--", "true"]);
         let declared = declaration(&["echo", &"ß".repeat(5_000)], None);
-        let task = declared.task(&run, declared.plan(&run));
+        let task = declared.task(&run, declared.plan(&run), &client("a"));
         assert!(task.title.len() <= TASK_TITLE_MAX_BYTES);
         let summary = &task.plan.unwrap().changes[0].summary;
         assert!(summary.len() <= CHANGE_SUMMARY_MAX_BYTES);

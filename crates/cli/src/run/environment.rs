@@ -1,45 +1,165 @@
-//! The environment of a command: that of `ade` without its secrets and without variables of another
-//! run, plus the fencing tokens of this execution.
+//! The environment of a command: a short list, the variables that are named, and the fencing tokens
+//! of the execution. A variable that can load other code into a program is refused unless it is
+//! named.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 
 use ade_api::claims::{FencedResource, Permit};
+use serde_json::{Value, json};
 
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::settings::TOKEN_VARIABLE;
 
 const TASK: &str = "ADE_TASK";
 const EXECUTION: &str = "ADE_EXECUTION";
 const TOKEN_FENCE: &str = "ADE_TOKEN_FENCE";
-const RECEIPT: &str = "ADE_RECEIPT";
+const PROGRAM: &str = "ADE_PROGRAM";
+/// The descriptor of the receipt. Its text is not in the environment, which is copied to every
+/// child process and shown by many tools.
+const RECEIPT_FD: &str = "ADE_RECEIPT_FD";
 const FENCES: &str = "ADE_FENCES";
 const FENCE_PREFIX: &str = "ADE_FENCE_";
-const OWN: [&str; 6] = [TOKEN_VARIABLE, TASK, EXECUTION, TOKEN_FENCE, RECEIPT, FENCES];
+const OWN: [&str; 7] = [TOKEN_VARIABLE, TASK, EXECUTION, TOKEN_FENCE, PROGRAM, RECEIPT_FD, FENCES];
 
-pub fn inherited() -> Vec<(OsString, OsString)> {
-    std::env::vars_os().filter(|(name, _)| !is_own(name)).collect()
+/// The variables that every command gets. None of them is a secret.
+const ALWAYS: [&str; 10] =
+    ["HOME", "LANG", "LANGUAGE", "LOGNAME", PATH, "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+const ALWAYS_PREFIX: &str = "LC_";
+const PATH: &str = "PATH";
+
+/// Variables with which loaders, shells and interpreters run other code than the program.
+const LOADING: [&str; 26] = [
+    "AWKPATH",
+    "BASHOPTS",
+    "BASH_ENV",
+    "CDPATH",
+    "CLASSPATH",
+    "ENV",
+    "GCONV_PATH",
+    "GLIBC_TUNABLES",
+    "IFS",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "KSH_ENV",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "LOCPATH",
+    "NLSPATH",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "PROMPT_COMMAND",
+    "PS4",
+    "PSQLRC",
+    "SHELLOPTS",
+    "ZDOTDIR",
+    "_JAVA_OPTIONS",
+];
+const LOADING_PREFIXES: [&str; 9] =
+    ["BASH_FUNC_", "DYLD_", "GIT_", "LD_", "LUA_", "MALLOC_", "PERL", "PYTHON", "RUBY"];
+
+/// The variables that reviewers see and the command gets. They are read once, before the review.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    variables: BTreeMap<String, OsString>,
 }
 
-fn is_own(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    OWN.contains(&name.as_ref()) || name.starts_with(FENCE_PREFIX)
+impl Environment {
+    /// Selects variables of `all`: the usual ones, and those that are `named`.
+    pub fn select(
+        named: &[String],
+        all: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, Failure> {
+        let named: BTreeSet<&str> = named.iter().map(String::as_str).collect();
+        if let Some(own) = named.iter().find(|name| is_own(name)) {
+            let what = format!("the command cannot get {own} from the environment");
+            return Err(Failure::new(Exit::Usage, what)
+                .detail("`ade run` keeps its token and sets the other ADE variables itself")
+                .or_next("ade run --help"));
+        }
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value));
+        let mut variables: BTreeMap<String, OsString> = all.into_iter().filter_map(text).collect();
+        let refused: Vec<&str> = variables
+            .keys()
+            .map(String::as_str)
+            .filter(|name| loads_code(name) && !named.contains(name))
+            .collect();
+        if !refused.is_empty() {
+            return Err(refuse(&refused));
+        }
+        if let Some(unset) = named.iter().find(|name| !variables.contains_key(**name)) {
+            return Err(Failure::new(Exit::Usage, format!("the variable {unset} is not set"))
+                .detail("no task was created")
+                .or_next(format!("{unset}=… ade run --env {unset} …")));
+        }
+        variables.retain(|name, _| is_usual(name) || named.contains(name.as_str()));
+        Ok(Self { variables })
+    }
+
+    pub fn path(&self) -> Option<&OsStr> {
+        self.variables.get(PATH).map(OsString::as_os_str)
+    }
+
+    pub fn variables(&self) -> impl Iterator<Item = (&String, &OsString)> {
+        self.variables.iter()
+    }
+
+    /// Returns what reviewers see: values that are no secrets, and of all others the length and a
+    /// keyed hash.
+    pub fn declared(&self, hash: impl Fn(&str, &[u8]) -> [u8; 32]) -> Vec<Value> {
+        let one = |(name, value): (&String, &OsString)| {
+            if is_usual(name) || loads_code(name) {
+                return json!({ "name": name, "value": value.to_string_lossy() });
+            }
+            let mut text = "hmac-sha256:".to_owned();
+            for byte in hash(name, value.as_bytes()) {
+                let _ = write!(text, "{byte:02x}");
+            }
+            json!({ "name": name, "bytes": value.len(), "hash": text })
+        };
+        self.variables.iter().map(one).collect()
+    }
 }
 
-/// Returns the variable names for reviewers; values are left out because they may be secrets.
-pub fn names() -> Vec<String> {
-    let text = |(name, _): (OsString, OsString)| name.to_string_lossy().into_owned();
-    let mut names: Vec<String> = inherited().into_iter().map(text).collect();
-    names.sort();
-    names
+fn is_own(name: &str) -> bool {
+    OWN.contains(&name) || name.starts_with(FENCE_PREFIX)
 }
 
-/// Returns the added variables, without the bearer token and the lease, which allow reporting.
-pub fn granted(permit: &Permit) -> BTreeMap<String, String> {
+fn is_usual(name: &str) -> bool {
+    ALWAYS.contains(&name) || name.starts_with(ALWAYS_PREFIX)
+}
+
+/// Checks whether a variable can make a program run code that reviewers did not see.
+fn loads_code(name: &str) -> bool {
+    LOADING.contains(&name) || LOADING_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn refuse(names: &[&str]) -> Failure {
+    let options: Vec<String> = names.iter().map(|name| format!("--env {name}")).collect();
+    let unset: Vec<String> = names.iter().map(|name| format!("-u {name}")).collect();
+    let what = format!("the environment can change what the command runs: {}", names.join(", "));
+    Failure::new(Exit::Usage, what)
+        .detail(format!(
+            "no task was created; unset the variables, or show them to reviewers with {}",
+            options.join(" ")
+        ))
+        .or_next(format!("env {} ade run …", unset.join(" ")))
+}
+
+/// Returns the variables that the execution adds, without the bearer token and the lease, which
+/// allow reporting, and without the receipt, which has a descriptor.
+pub fn granted(permit: &Permit, program: &str, receipt_fd: i32) -> BTreeMap<String, String> {
     let mut variables = fences(&permit.resources);
     variables.insert(TASK.to_owned(), permit.task.summary.id.to_string());
     variables.insert(EXECUTION.to_owned(), permit.execution_id.to_string());
     variables.insert(TOKEN_FENCE.to_owned(), permit.fence.to_string());
-    variables.insert(RECEIPT.to_owned(), permit.receipt.clone());
+    variables.insert(PROGRAM.to_owned(), program.to_owned());
+    variables.insert(RECEIPT_FD.to_owned(), receipt_fd.to_string());
     variables
 }
 
@@ -66,39 +186,5 @@ fn variable(resource: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use ade_api::tasks::Mode;
-
-    use super::*;
-
-    fn fenced(resource: &str, fence: u64) -> FencedResource {
-        FencedResource { resource: resource.parse().unwrap(), mode: Mode::Exclusive, fence }
-    }
-
-    #[test]
-    fn fence_variable_is_named_after_its_resource() {
-        let variables = fences(&[fenced("database:prod-db.01", 7), fenced("host:a", 9)]);
-        assert_eq!(variables["ADE_FENCE_DATABASE_PROD_DB_01"], "7");
-        assert_eq!(variables["ADE_FENCE_HOST_A"], "9");
-        assert_eq!(variables["ADE_FENCES"], r#"{"database:prod-db.01":7,"host:a":9}"#);
-    }
-
-    #[test]
-    fn fence_variable_of_clashing_names_is_left_to_the_json() {
-        let variables =
-            fences(&[fenced("host:a-b", 1), fenced("host:a_b", 2), fenced("host:c", 3)]);
-        assert!(!variables.contains_key("ADE_FENCE_HOST_A_B"), "{variables:?}");
-        assert_eq!(variables["ADE_FENCE_HOST_C"], "3");
-        assert_eq!(variables["ADE_FENCES"], r#"{"host:a-b":1,"host:a_b":2,"host:c":3}"#);
-    }
-
-    #[test]
-    fn environment_names_of_ade_are_recognized() {
-        for own in ["ADE_TOKEN", "ADE_TASK", "ADE_FENCE_HOST_A", "ADE_FENCES", "ADE_RECEIPT"] {
-            assert!(is_own(OsStr::new(own)), "{own}");
-        }
-        for other in ["PATH", "ADE_SERVER", "ADE", "MY_ADE_TOKEN"] {
-            assert!(!is_own(OsStr::new(other)), "{other}");
-        }
-    }
-}
+#[path = "environment_tests.rs"]
+mod tests;

@@ -2,20 +2,22 @@
 //! result. If `ade` ends before the command runs, the task is cancelled.
 
 mod apply;
+mod binding;
 mod declare;
 mod environment;
+mod files;
 mod group;
 pub mod interrupt;
 mod lines;
 mod log;
 pub mod outcome;
 mod preview;
+mod program;
 mod pump;
 mod review;
 
 use std::pin::pin;
 
-use ade_api::claims::Permit;
 use ade_api::tasks::{NewTask, Task};
 use ade_client::Client;
 use ade_core::actor::Actor;
@@ -65,54 +67,61 @@ pub async fn run(args: RunArgs, cx: &Context) -> Result<Exit, Failure> {
     let client = cx.client()?;
     let mut interrupts = Interrupts::listen()?;
     let mut progress = Progress::new(cx.output.talk);
-    let prepared = prepare(&client, &args, &mut progress, &mut interrupts).await;
-    let (declaration, permit) = match prepared {
-        Ok(prepared) => prepared,
-        Err(Halt::Failure(failure)) => return Err(failure),
-        Err(Halt::Signal(signal)) => return Ok(interrupt::exit(signal)),
-    };
-    let what = (&declaration, args.preview.as_deref());
-    Attempt::new(&client, permit, what, &mut progress, &mut interrupts).apply().await
+    match attempts(&client, &args, &mut progress, &mut interrupts).await {
+        Ok(exit) => Ok(exit),
+        Err(Halt::Failure(failure)) => Err(failure),
+        Err(Halt::Signal(signal)) => Ok(interrupt::exit(signal)),
+    }
 }
 
-async fn prepare(
+/// Proposes the command, and runs it with the first permit that still holds when it begins.
+async fn attempts(
     client: &Client,
     args: &RunArgs,
     progress: &mut Progress,
     interrupts: &mut Interrupts,
-) -> Result<(Declaration, Permit), Halt> {
+) -> Result<Exit, Halt> {
     // The timeout limits the wait for reviewers and starts when the caller starts to wait.
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
     let agent = interrupts.during(agent(client, &args.task_type)).await??;
     let declaration = interrupts.during(Declaration::gather(args, progress)).await??;
     let plan = match &args.preview {
-        Some(command) => interrupts.during(preview::preview(command)).await??,
+        Some(command) => {
+            interrupts.during(preview::preview(command, &declaration.environment)).await??
+        }
         None => declaration.plan(args),
     };
-    let new = declaration.task(args, plan);
-    let task = propose(client, &new, progress, interrupts).await?;
+    let new = declaration.task(args, plan, client);
+    let mut task = propose(client, &new, progress, interrupts).await?;
     let id = task.summary.id;
     let risk = task.summary.risk.score;
     let title = named(&task.summary.title);
     progress.reached("proposed", &format!("{id} · risk {risk} · {title}"));
-    let reviewed = {
-        let review = pin!(async {
-            progress.reached("submitted", &format!("show it: ade tasks get {id}"));
-            Review::new(client, agent, (args.ttl, deadline), &mut *progress).permit(task).await
-        });
-        interrupts.during(review).await
-    };
-    match reviewed {
-        Ok(Ok(permit)) => Ok((declaration, permit)),
-        Ok(Err(Denied::Over(failure))) => Err(failure.into()),
-        Ok(Err(Denied::GivenUp(failure))) => {
-            take_back(client, id, progress, interrupts).await;
-            Err(failure.or_next(format!("ade tasks get {id}")).into())
+    progress.reached("submitted", &format!("show it: ade tasks get {id}"));
+    loop {
+        let reviewed = {
+            let timing = (args.ttl, deadline);
+            let review = Review::new(client, agent, timing, &mut *progress).permit(task);
+            interrupts.during(pin!(review)).await
+        };
+        let permit = match reviewed {
+            Ok(Ok(permit)) => permit,
+            Ok(Err(Denied::Over(failure))) => return Err(failure.into()),
+            Ok(Err(Denied::GivenUp(failure))) => {
+                take_back(client, id, progress, interrupts).await;
+                return Err(failure.or_next(format!("ade tasks get {id}")).into());
+            }
+            Err(signal) => {
+                take_back(client, id, progress, interrupts).await;
+                return Err(signal.into());
+            }
+        };
+        let what = (&declaration, args.preview.as_deref());
+        let attempt = Attempt::new(client, permit, what, progress, interrupts);
+        if let Some(exit) = attempt.apply().await? {
+            return Ok(exit);
         }
-        Err(signal) => {
-            take_back(client, id, progress, interrupts).await;
-            Err(signal.into())
-        }
+        task = client.tasks().get(id).await?;
     }
 }
 
@@ -170,7 +179,7 @@ async fn take_back(
     interrupts: &mut Interrupts,
 ) {
     progress.awaits("cancelling", &id.to_string());
-    let reason = Some("the `ade run` process that proposed the task has ended".to_owned());
+    let reason = Some(apply::HAS_ENDED.to_owned());
     let asked = timeout(RUN_ASIDE_TIMEOUT, tasks::withdraw(client, id, reason));
     match interrupts.during(asked).await {
         Ok(Ok(Ok(_))) => progress.warn("cancelled", &format!("{id} · the command did not run")),

@@ -9,22 +9,22 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::{ChildStdout, Command};
 use tokio::time::timeout;
 
-use super::environment;
+use super::environment::Environment;
 use super::group::ProcessGroup;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::text::quoted;
 
 /// Runs the preview command. Dropping the future ends its processes.
-pub async fn preview(command: &str) -> Result<Plan, Failure> {
+pub async fn preview(command: &str, environment: &Environment) -> Result<Plan, Failure> {
     let wrong = |what: String| {
-        Failure::new(Exit::Failed, what)
-            .or_next(format!("sh -c {}", super::declare::quoted(command)))
+        Failure::new(Exit::Failed, what).or_next(format!("sh -c {}", quoted(command)))
     };
     let mut shell = Command::new("sh");
     shell
         .args(["-c", command])
         .env_clear()
-        .envs(environment::inherited())
+        .envs(environment.variables())
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     let mut group = ProcessGroup::spawn(&mut shell)
@@ -69,8 +69,12 @@ async fn read(mut output: ChildStdout) -> std::io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
+    fn environment() -> Environment {
+        Environment::select(&[], [("PATH".into(), "/usr/bin:/bin".into())]).unwrap()
+    }
+
     async fn refused(command: &str) -> String {
-        let failure = preview(command).await.unwrap_err();
+        let failure = preview(command, &environment()).await.unwrap_err();
         failure.shown(crate::output::Paint::OFF)
     }
 
@@ -78,7 +82,7 @@ mod tests {
     async fn preview_output_is_the_plan() {
         let change = r#"{"resource":"host:a","action":"add","irreversible":false,"summary":"x"}"#;
         let command = format!("echo '{{\"changes\":[{change}],\"warnings\":[\"w\"]}}'");
-        let plan = preview(&command).await.unwrap();
+        let plan = preview(&command, &environment()).await.unwrap();
         assert_eq!((plan.changes.len(), plan.warnings.len()), (1, 1));
     }
 

@@ -2,6 +2,7 @@
 //! person, the lease or the server stops it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -79,8 +80,11 @@ async fn one_attempt(at: &Installation, task: &Value, state: &str) -> Value {
 #[tokio::test]
 async fn apply_runs_after_approval_with_fence_variables() {
     let at = Installation::start().await;
-    let script = "env | grep ^ADE_ | sort; cat; echo aside >&2";
-    let mut command = at.ade(&shell(&["--resource", "database:a-b=shared"], script));
+    let script =
+        "env | sort; echo receipt=$(cat /proc/self/fd/$ADE_RECEIPT_FD); cat; echo aside >&2";
+    let options = ["--resource", "database:a-b=shared", "--env", "PASSWORD"];
+    let mut command = at.ade(&shell(&options, script));
+    command.env("PASSWORD", "hunter2").env("UNNAMED", "value");
     command.env("ADE_FENCE_HOST_OLD", "1").stdin(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"what it was fed\n").await.unwrap();
@@ -96,7 +100,11 @@ async fn apply_runs_after_approval_with_fence_variables() {
     let fences: Value = serde_json::from_str(value("ADE_FENCES")).unwrap();
     assert_eq!(fences["host:a"].to_string(), value("ADE_FENCE_HOST_A"));
     assert_eq!(fences["database:a-b"].to_string(), value("ADE_FENCE_DATABASE_A_B"));
-    assert_eq!(value("ADE_RECEIPT").split('.').count(), 3, "a compact JWS");
+    let receipt = value("receipt");
+    assert_eq!(receipt.split('.').count(), 3, "a compact JWS");
+    assert_eq!(ended.out.matches(receipt).count(), 1, "the receipt is in no variable");
+    assert_eq!(value("PASSWORD"), "hunter2");
+    assert!(value("ADE_PROGRAM").ends_with("/sh") && !ended.out.contains("UNNAMED"));
     assert!(!ended.out.contains("ADE_FENCE_HOST_OLD"), "left over from another run");
     assert!(!ended.out.contains("lease_") && !ended.out.contains(&at.agent), "{}", ended.out);
     assert_eq!(printed.last(), Some(&"what it was fed"));
@@ -141,7 +149,9 @@ async fn apply_failure_passes_its_exit_code_on() {
 #[tokio::test]
 async fn apply_that_cannot_start_reports_no_effect() {
     let at = Installation::start().await;
-    fs::write(at.home().join("no-program"), "").unwrap();
+    let program = at.home().join("no-program");
+    fs::write(&program, "\x7fELF of no machine").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let child = at.ade(&run(&["--ttl", TTL], &["./no-program"])).spawn().unwrap();
     let task = at.answer("approve", "go on").await;
     finish(child).await.with(126).says("cannot start");
@@ -333,4 +343,39 @@ async fn apply_ends_leftover_processes() {
     finish(child).await.with(0).says("processes left behind by the command");
     is_gone(at.home()).await;
     one_attempt(&at, &task, "COMPLETED").await;
+}
+
+#[tokio::test]
+async fn apply_frozen_after_the_permit_waits_for_the_thaw() {
+    let at = Installation::start().await;
+    let change = r#""resource":"host:a","action":"add","irreversible":false,"summary":"one""#;
+    let plan = format!("echo '{{\"changes\":[{{{change}}}]}}'");
+    // The second preview runs under the locks, and waits there until the applies are frozen.
+    let waits = "if [ -e one ]; then touch two; while [ ! -e go ]; do sleep 0.05; done; fi";
+    let preview = format!("{waits}; touch one; {plan}");
+    let mut command = at.ade(&shell(&["--preview", &preview], "echo done"));
+    let mut child = command.spawn().unwrap();
+    let task = at.answer("approve", "go on").await;
+    eventually("the locks are held", SOON, async || {
+        if at.home().join("two").exists() { Ok(()) } else { Err("not yet") }
+    })
+    .await;
+    let reason = json!({ "scope": "tenant", "reason": "launch day" });
+    let freeze = at.post(&at.admin, "/v1/freezes", reason).await;
+    fs::write(at.home().join("go"), "").unwrap();
+    let id = text(&task["id"]);
+    let ended = eventually("the permit is withdrawn", SOON, async || {
+        let attempts = attempts(&at, &task).await;
+        let ended = attempts.first().filter(|one| !one["ended_at"].is_null()).cloned();
+        ended.ok_or_else(|| json!(attempts))
+    })
+    .await;
+    assert_eq!((&ended["outcome"], &ended["left_behind"]), (&json!("lost"), &json!("nothing")));
+    assert!(text(&ended["error"]).contains("launch day"), "{ended}");
+    assert_eq!(at.task(id).await["state"], "APPROVED");
+    assert!(child.try_wait().unwrap().is_none(), "it waits");
+    let path = format!("/v1/freezes/{}", text(&freeze["id"]));
+    at.call(reqwest::Method::DELETE, &at.admin, &path, None).await;
+    let ended = finish(child).await.with(0);
+    ended.prints("done\n").says("launch day").says("[ade] completed");
 }

@@ -370,3 +370,62 @@ async fn hook_is_installed_once_and_verify_detects_its_removal() {
     }
     assert_eq!(tasks(&one).await, 0);
 }
+
+fn tool_call(one: &Installation, tool: &str) -> String {
+    json!({
+        "session_id": "s-1", "cwd": one.home(), "hook_event_name": "PreToolUse",
+        "tool_name": tool, "tool_input": { "command": "rm -rf /" },
+    })
+    .to_string()
+}
+
+#[tokio::test]
+async fn hook_asks_about_tools_that_only_look_like_ours() {
+    let one = installed().await;
+    let hook = ["hook", "claude-code", "--wait", "1s"];
+    let fired = async |tool| fire(&one, &hook, &tool_call(&one, tool)).await;
+    assert_eq!(fired("mcp__ade__request_approval").await, Value::Null);
+    let own = json!({ "command": env!("CARGO_BIN_EXE_ade"), "args": ["mcp"] });
+    let settings = one.home().join(".mcp.json");
+    fs::write(&settings, json!({ "mcpServers": { "ade": own } }).to_string()).unwrap();
+    assert_eq!(fired("mcp__ade__request_approval").await, Value::Null);
+    assert_eq!(tasks(&one).await, 0);
+    let asked =
+        ["mcp__ade__shell", "mcp__ade__x__request_approval", "WebSearch", "ReadMcpResource"];
+    for (count, tool) in (1..).zip(asked) {
+        assert_eq!(said(&fired(tool).await).0, "deny", "{tool}");
+        assert_eq!(tasks(&one).await, count, "{tool}");
+    }
+    // A server of the project that takes our name, and settings that cannot be read.
+    for other in [json!({ "mcpServers": { "ade": { "command": "sh" } } }).to_string(), "{".into()] {
+        fs::write(&settings, other).unwrap();
+        assert_eq!(said(&fired("mcp__ade__request_approval").await).0, "deny");
+    }
+}
+
+#[tokio::test]
+async fn hook_verify_detects_another_server_called_ade() {
+    let one = installed().await;
+    let own = json!({ "command": "ade", "args": ["mcp"] });
+    let other = json!({ "command": "sh", "args": ["mcp"] });
+    ended(one.ade(&["hook", "install", "claude-code"])).await.with(0);
+    ended(one.ade(&["hook", "install", "codex"])).await.with(0);
+    fs::create_dir_all(one.home().join(".codex")).unwrap();
+    for (host, file) in [("claude-code", ".claude.json"), ("codex", ".codex/config.toml")] {
+        let verify = ["hook", "verify", host];
+        for (server, code, says) in [
+            (&own, 0, "the MCP server `ade` is this program"),
+            (&other, 76, "is not this program: `sh` is another program"),
+        ] {
+            let text = if host == "codex" {
+                let command = server["command"].as_str().unwrap();
+                format!("[mcp_servers.ade]\ncommand = \"{command}\"\nargs = [\"mcp\"]\n")
+            } else {
+                let part = json!({ "mcpServers": { "ade": server } });
+                json!({ "projects": { one.home().to_str().unwrap(): part } }).to_string()
+            };
+            fs::write(one.home().join(file), text).unwrap();
+            ended(with_path(one.ade(&verify))).await.with(code).prints(says);
+        }
+    }
+}

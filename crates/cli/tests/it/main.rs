@@ -39,6 +39,8 @@ mod snapshots;
 #[cfg(test)]
 mod spoofing;
 #[cfg(test)]
+mod swapped;
+#[cfg(test)]
 mod tasks;
 #[cfg(test)]
 mod terminal;

@@ -48,8 +48,10 @@ pub fn text(value: &Value) -> &str {
 #[tokio::test]
 async fn run_proposes_the_exact_command_without_secrets() {
     let at = Installation::start().await;
-    let args =
-        run(&["--title", "Say it", "--ticket", "OPS-1", "--priority", "70"], &["cat", "a b"]);
+    let options = ["--title", "Say it", "--ticket", "OPS-1", "--priority", "70"];
+    let options = [&options[..], &["--env", "DATABASE_PASSWORD"]].concat();
+    std::fs::write(at.home().join("a b"), "a file").unwrap();
+    let args = run(&options, &["cat", "a b"]);
     let mut command = at.ade(&args);
     command.env("DATABASE_PASSWORD", "hunter2").stdin(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -64,8 +66,17 @@ async fn run_proposes_the_exact_command_without_secrets() {
     assert_eq!(parameters["argv"], json!(["cat", "a b"]));
     assert_eq!(parameters["directory"], json!(at.home()));
     assert_eq!(parameters["stdin"]["digest"], json!(Digest::of(b"what it reads")));
-    let names: Vec<&str> = parameters["environment"].as_array().unwrap().iter().map(text).collect();
-    assert!(names.contains(&"DATABASE_PASSWORD") && !names.contains(&"ADE_TOKEN"), "{names:?}");
+    let variables = parameters["environment"].as_array().unwrap();
+    let names: Vec<&str> = variables.iter().map(|one| text(&one["name"])).collect();
+    assert_eq!(names, ["DATABASE_PASSWORD", "HOME", "PATH"]);
+    assert_eq!((&variables[0]["bytes"], &variables[0]["value"]), (&json!(7), &Value::Null));
+    assert_eq!(variables[2]["value"], json!(env!("PATH")));
+    let file = json!({ "path": "a b", "digest": Digest::of(b"a file"), "bytes": 6 });
+    assert_eq!(parameters["files"], json!([file]));
+    let program = &parameters["program"][0];
+    let path = text(&program["path"]);
+    assert!(path.ends_with("/cat") && path.starts_with('/'), "{path}");
+    assert_eq!(program["digest"], json!(Digest::of(&std::fs::read(path).unwrap())));
     for secret in ["hunter2", &at.agent] {
         assert!(!task.to_string().contains(secret), "{task}");
     }

@@ -103,6 +103,7 @@ actions! {
     StartApply = "task.start_apply", Execute;
     BeginApply = "task.begin_apply", Execute;
     DriftApply = "task.drift_apply", Execute;
+    WithdrawPermit = "task.withdraw_permit", Execute;
     RequeueApply = "task.requeue_apply", Operate;
     FinishApply = "task.finish_apply", Execute;
     FailApply = "task.fail_apply", Execute;

@@ -78,6 +78,16 @@ pub const RUN_STDIN_MAX_BYTES: usize = 16 * 1024 * 1024;
 /// After this time a warning says that the input has not ended.
 pub const RUN_STDIN_PATIENCE: Duration = Duration::from_secs(3);
 pub const RUN_PREVIEW_TIMEOUT: Duration = Duration::from_mins(5);
+/// Files that a command names, which are hashed before the review and before the command starts.
+pub const RUN_FILES_MAX: usize = 256;
+/// Length of all hashed files of a command together. The hash is computed under the locks as well.
+pub const RUN_FILES_MAX_BYTES: u64 = 1024 * 1024 * 1024;
+/// Length of a script, which is executed from a copy in memory.
+pub const RUN_SCRIPT_MAX_BYTES: u64 = 16 * 1024 * 1024;
+/// Length of the first line of a script that names its interpreter: the limit of Linux.
+pub const RUN_SHEBANG_MAX_BYTES: usize = 255;
+/// Interpreters of a script, each of which may be a script itself: the limit of Linux.
+pub const RUN_INTERPRETERS_MAX: usize = 4;
 /// How long a wait survives an unreachable server; a restart takes less.
 pub const RUN_UNREACHABLE_MAX: Duration = Duration::from_mins(2);
 /// Delay between two refused claims.

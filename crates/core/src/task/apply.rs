@@ -7,22 +7,22 @@ use super::basis;
 use super::command::{ApplyResult, Content, Hold, ReconcileFinding, Remains};
 use super::decision::{Decision, Write};
 use super::{DecisionOutcome, Execution, Facts, LoadedGates, Refusal, State, Task, content};
+use crate::change::Drift;
 use crate::event::EventKind;
 use crate::ids::ExecutionId;
 use crate::limits::{APPLY_ATTEMPTS_MAX, APPLY_BACKOFF_BASE, APPLY_BACKOFF_MAX};
 use crate::time::Timestamp;
 
-/// Grants the permit. Everything that made the task APPROVED is checked again.
-pub fn start(
+/// Checks what a permit depends on: everything that made the task APPROVED, and no freeze. Returns
+/// until when the approval holds.
+fn check_permit(
     task: &Task,
-    id: ExecutionId,
-    hold: Hold,
     gates: &LoadedGates,
     facts: &Facts<'_>,
     now: Timestamp,
-) -> Result<Decision, Refusal> {
+) -> Result<Timestamp, Refusal> {
     facts.require_pins(task)?;
-    basis::check(task, facts, now).map_err(Refusal::BasisLost)?;
+    let until = basis::check(task, facts, now).map_err(Refusal::BasisLost)?;
     if let Some(freeze) = gates.installation() {
         return Err(Refusal::InstallationFrozen(freeze.clone()));
     }
@@ -33,6 +33,19 @@ pub fn start(
             ends_at: freeze.ends_at,
         });
     }
+    Ok(until)
+}
+
+/// Grants the permit. Everything that made the task APPROVED is checked again.
+pub fn start(
+    task: &Task,
+    id: ExecutionId,
+    hold: Hold,
+    gates: &LoadedGates,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    check_permit(task, gates, facts, now)?;
     if task.attempts >= APPLY_ATTEMPTS_MAX {
         return Err(Refusal::AttemptsExhausted);
     }
@@ -70,18 +83,64 @@ fn require_not_begun(execution: &Execution) -> Result<(), Refusal> {
     }
 }
 
-pub fn begin(task: &Task, hold: Hold) -> Result<Decision, Refusal> {
+/// Returns the attempt that may still begin or end without any effect.
+fn require_open(task: &Task, hold: Hold) -> Result<(), Refusal> {
     let execution = held(task, hold)?;
     require_not_begun(execution)?;
     if execution.abort_requested {
         return Err(Refusal::AbortRequested);
     }
+    Ok(())
+}
+
+/// Begins the attempt. The permit may be minutes old, so what it depends on is checked again.
+pub fn begin(
+    task: &Task,
+    hold: Hold,
+    gates: &LoadedGates,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    require_open(task, hold)?;
+    check_permit(task, gates, facts, now)?;
     Ok(Decision::stay(task).write(Write::Begin).tell(EventKind::TaskStarted))
 }
 
-pub fn drift(task: &Task, hold: Hold, seen: &Content) -> Result<Decision, Refusal> {
+/// Takes back a permit that would not be granted now. An approval that is still valid waits for the
+/// end of the freeze; one that is not goes back to the reviewers. Neither counts against the task.
+pub fn withdraw_permit(
+    task: &Task,
+    hold: Hold,
+    gates: &LoadedGates,
+    facts: &Facts<'_>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    require_open(task, hold)?;
+    let decision = match check_permit(task, gates, facts, now) {
+        Ok(until) => return Err(Refusal::BasisStands { until }),
+        Err(Refusal::BasisLost(_)) => Decision::to(task, State::Submitted)
+            .write(Write::ClearBasis)
+            .tell(EventKind::TaskReviewReopened),
+        Err(Refusal::Frozen { .. } | Refusal::InstallationFrozen(_)) => {
+            Decision::to(task, State::Approved).tell(EventKind::TaskRequeued)
+        }
+        Err(refusal) => return Err(refusal),
+    };
+    Ok(decision.write(Write::EndExecution).write(Write::ResetAttempts))
+}
+
+/// Returns the task to its reviewers, because its effect has changed, or a resource that the
+/// preview saw. `moved` is what [`PreviewVersions::drift`] found.
+///
+/// [`PreviewVersions::drift`]: crate::change::PreviewVersions::drift
+pub fn drift(
+    task: &Task,
+    hold: Hold,
+    seen: &Content,
+    moved: &[Drift],
+) -> Result<Decision, Refusal> {
     require_not_begun(held(task, hold)?)?;
-    if seen.digest == task.content.digest {
+    if seen.digest == task.content.digest && moved.is_empty() {
         return Err(Refusal::NotDrifted);
     }
     Ok(Decision::to(task, State::Submitted)

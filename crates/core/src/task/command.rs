@@ -5,7 +5,7 @@ use std::fmt;
 use super::loaded_gates::LoadedGates;
 use crate::access::Action;
 use crate::approval::{Answer, Seen};
-use crate::change::Digest;
+use crate::change::{Digest, Drift};
 use crate::ids::{ExecutionId, LeaseId, UserId};
 use crate::policy::{PolicyRef, Subject};
 use crate::risk::{Level, Thresholds};
@@ -61,6 +61,7 @@ commands! {
     StartApply = "start_apply";
     BeginApply = "begin_apply";
     DriftApply = "drift_apply";
+    WithdrawPermit = "withdraw_permit";
     RequeueApply = "requeue_apply";
     FinishApply = "finish_apply";
     FailApply = "fail_apply";
@@ -202,10 +203,19 @@ pub enum Command {
     },
     BeginApply {
         hold: Hold,
+        /// Read in the transaction that decides.
+        gates: LoadedGates,
     },
     DriftApply {
         hold: Hold,
         content: Content,
+        /// The resources whose version differs from the one that was approved.
+        moved: Vec<Drift>,
+    },
+    WithdrawPermit {
+        hold: Hold,
+        /// Read in the transaction that decides.
+        gates: LoadedGates,
     },
     RequeueApply,
     FinishApply {
@@ -257,6 +267,7 @@ impl Command {
             Self::StartApply { .. } => CommandKind::StartApply,
             Self::BeginApply { .. } => CommandKind::BeginApply,
             Self::DriftApply { .. } => CommandKind::DriftApply,
+            Self::WithdrawPermit { .. } => CommandKind::WithdrawPermit,
             Self::RequeueApply => CommandKind::RequeueApply,
             Self::FinishApply { .. } => CommandKind::FinishApply,
             Self::FailApply { .. } => CommandKind::FailApply,

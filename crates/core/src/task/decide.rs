@@ -173,8 +173,11 @@ pub fn transition(
         Command::StartApply { execution, hold, gates } => {
             apply::start(task, *execution, *hold, gates, facts, now)
         }
-        Command::BeginApply { hold } => apply::begin(task, *hold),
-        Command::DriftApply { hold, content } => apply::drift(task, *hold, content),
+        Command::BeginApply { hold, gates } => apply::begin(task, *hold, gates, facts, now),
+        Command::DriftApply { hold, content, moved } => apply::drift(task, *hold, content, moved),
+        Command::WithdrawPermit { hold, gates } => {
+            apply::withdraw_permit(task, *hold, gates, facts, now)
+        }
         Command::RequeueApply => apply::requeue(task, facts, now),
         Command::FinishApply { hold, result } if is_late => {
             apply::report_late(task, *hold, result.remains())

@@ -112,6 +112,12 @@ pub const MOVES: &[Move] = &[
     stays(CommandKind::BeginApply, &[Applying], HOLDER),
     act(CommandKind::DriftApply, &[Applying], &[To::State(Submitted)], HOLDER),
     act(
+        CommandKind::WithdrawPermit,
+        &[Applying],
+        &[To::State(Approved), To::State(Submitted)],
+        HOLDER,
+    ),
+    act(
         CommandKind::RequeueApply,
         &[Applying],
         &[To::State(Approved), To::State(Cancelled), To::State(Failed)],

@@ -1,20 +1,22 @@
-//! Begins an execution, the boundary between "safe to retry" and "unknown". Before it, the effect
-//! is checked once more under the lock; if it differs from the approved one, the execution ends and
-//! the task returns to its reviewers.
+//! Begins an execution, the boundary between "safe to retry" and "unknown". Before it, everything
+//! is checked once more under the lock: the effect, the versions that the preview saw, and what the
+//! permit depends on. If anything differs, the execution ends, its locks are released, and the task
+//! returns to its reviewers or waits for the end of the freeze.
 
 use std::time::Duration;
 
 use ade_api::cause::Cause;
 use ade_api::executions::Beginning;
 use ade_core::audit::Why;
-use ade_core::change::{Digest, content_digest};
+use ade_core::change::{Digest, Drift, content_digest};
 use ade_core::ids::ExecutionId;
-use ade_core::task::{Command, Hold, Refusal};
+use ade_core::task::{Command, Hold, LoadedGates, Refusal};
 use ade_store::executions::{self, ExecutionOutcome};
 use ade_store::scheduled_jobs::ScheduledJob;
 use ade_store::tasks;
 
 use super::heartbeat::{self, hold_of, lost};
+use super::matching::environments;
 use super::queries::shown;
 use super::settle::over;
 use crate::app::App;
@@ -39,16 +41,23 @@ pub async fn begin(
     let seen = preview(app, caller, id, &beginning).await?;
     let mut work = TaskCommand::begin_applying(app, caller, attempt, id).await?;
     let hold = hold_of(&mut work, id, beginning.lease_id).await?;
-    if let Some(seen) = seen.filter(|seen| seen.digest != work.task.content.digest) {
+    if let Some(seen) = seen.filter(|seen| seen.differs(work.task.content.digest)) {
         return Err(Box::pin(drift(work, id, hold, seen)).await);
     }
-    let command = Command::BeginApply { hold };
+    let command = Command::BeginApply { hold, gates: gates_of(&mut work).await? };
     let abort = abort_of(&mut work).await?;
-    let decided = work.decide_or_refuse(&command).await;
-    let (mut work, decision) = decided.map_err(|error| match error {
-        Error::Refused(Refusal::AbortRequested) => Error::AbortRequested { abort },
-        error => error,
-    })?;
+    let decision = match work.decide(&command) {
+        Ok(decision) => decision,
+        Err(refusal) if is_withdrawn(&refusal) => {
+            return Err(Box::pin(withdraw(work, id, command, refusal)).await);
+        }
+        Err(refusal) => {
+            return Err(match work.refuse(&command, refusal).await {
+                Error::Refused(Refusal::AbortRequested) => Error::AbortRequested { abort },
+                error => error,
+            });
+        }
+    };
     if !executions::begin(&mut work.tx, hold).await? {
         return Err(lost(&mut work, id).await);
     }
@@ -69,6 +78,29 @@ struct Seen {
     proposal: Proposal,
     preview: Preview,
     digest: Digest,
+    /// The resources whose version differs from the one that was approved.
+    moved: Vec<Drift>,
+}
+
+impl Seen {
+    fn differs(&self, approved: Digest) -> bool {
+        self.digest != approved || !self.moved.is_empty()
+    }
+}
+
+/// Loads what the permit depends on, as the permit does.
+async fn gates_of(work: &mut TaskCommand<'_>) -> Result<LoadedGates, Error> {
+    let named = work.task.content.subject.resources.iter().cloned().collect();
+    let known = environments(&mut work.tx, &work.knowledge.book, named).await?;
+    work.load_gates(known.into_values().collect()).await
+}
+
+/// Checks whether the permit would not be granted any more.
+const fn is_withdrawn(refusal: &Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::BasisLost(_) | Refusal::Frozen { .. } | Refusal::InstallationFrozen(_)
+    )
 }
 
 /// Returns who cancelled the task, if someone did after the permit was granted.
@@ -106,25 +138,22 @@ async fn preview(
     let modes = proposal.resources.iter().map(|(resource, mode)| (resource, mode.as_deref()));
     let digest = content_digest(&proposal.task_type, &proposal.parameters, modes, &preview.effect);
     let digest = digest.map_err(|error| Error::invalid("resources", error))?;
-    Ok(Some(Seen { proposal, preview, digest }))
+    let moved = view.revision.versions.drift(&preview.versions);
+    Ok(Some(Seen { proposal, preview, digest, moved }))
 }
 
 /// Returns the task to its reviewers with the new effect, and releases the holder's locks.
 async fn drift(mut work: Box<TaskCommand<'_>>, id: ExecutionId, hold: Hold, seen: Seen) -> Error {
     let (app, tenant) = (work.app(), work.caller().tenant);
     let (approved, found) = (work.task.content.digest, seen.digest);
-    let outcome = ExecutionOutcome {
-        result: "drifted",
-        left: Some("nothing"),
-        error: Some(format!("the effect is now {found}, approved was {approved}")),
-        ..ExecutionOutcome::default()
-    };
+    let Seen { proposal, preview, moved, .. } = seen;
+    let drifted = Error::EffectDrifted { approved, found, moved: moved.clone() };
+    let outcome = ended("drifted", &drifted);
     let ended = async {
         let tags = work.task.content.subject.tags.clone();
-        let Seen { proposal, preview, .. } = seen;
         let previewed = Previewed { proposal: &proposal, tags, preview };
         let rated = rate_for_author(&mut work, previewed).await?;
-        let command = Command::DriftApply { hold, content: rated.content.clone() };
+        let command = Command::DriftApply { hold, content: rated.content.clone(), moved };
         let (mut work, decision) = work.decide_or_refuse(&command).await?;
         if !executions::release(&mut work.tx, hold).await? {
             return Err(lost(&mut work, id).await);
@@ -137,8 +166,54 @@ async fn drift(mut work: Box<TaskCommand<'_>>, id: ExecutionId, hold: Hold, seen
     match ended.await {
         Ok(()) => {
             over(app, tenant, hold.lease).await;
-            Error::EffectDrifted { approved, found }
+            drifted
         }
         Err(error) => error,
     }
+}
+
+/// Takes the permit back, releases the holder's locks, and reports why the attempt did not begin.
+async fn withdraw(
+    mut work: Box<TaskCommand<'_>>,
+    id: ExecutionId,
+    command: Command,
+    refusal: Refusal,
+) -> Error {
+    let (app, tenant) = (work.app(), work.caller().tenant);
+    let Command::BeginApply { hold, gates } = command else { return refusal.into() };
+    metrics::counter!("ade_permits_withdrawn_total", "why" => why(&refusal)).increment(1);
+    let refused = Error::from(refusal);
+    let outcome = ended("lost", &refused);
+    let ended = async {
+        let command = Command::WithdrawPermit { hold, gates };
+        let decision = work.decide(&command)?;
+        if !executions::release(&mut work.tx, hold).await? {
+            return Err(lost(&mut work, id).await);
+        }
+        executions::note(&mut work.tx, id, &outcome).await?;
+        let why = Why { reason: outcome.error.clone(), ticket: None };
+        let committed = work.write(&command, &decision, None, why, None).await?;
+        work.commit(&committed).await
+    };
+    match ended.await {
+        Ok(()) => {
+            over(app, tenant, hold.lease).await;
+            refused
+        }
+        Err(error) => error,
+    }
+}
+
+const fn why(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::InstallationFrozen(_) => "installation_frozen",
+        Refusal::Frozen { .. } => "frozen",
+        _ => "basis_lost",
+    }
+}
+
+/// Returns the outcome of an attempt that ended before it began.
+fn ended(result: &'static str, error: &Error) -> ExecutionOutcome {
+    let (left, error) = (Some("nothing"), Some(error.to_string()));
+    ExecutionOutcome { result, left, error, ..ExecutionOutcome::default() }
 }

@@ -15,6 +15,7 @@ use ade_core::ids::{TaskId, TenantId};
 use ade_core::limits::{
     APPLY_ABORT_GRACE, RUN_HEARTBEATS_PER_TTL, RUN_MARGIN_PER_TTL, RUNNER_DRAIN,
 };
+use ade_core::task::Refusal;
 use ade_store::claimable::{self, Candidate};
 use ade_store::scheduled_jobs::{self, ScheduledJob};
 use ade_store::tenant_config::TenantConfig;
@@ -249,8 +250,15 @@ impl Run<'_> {
         let begun = super::begin(self.app, self.caller, &attempt, id, beginning);
         match Box::pin(begun).await {
             Ok(_) => Ok(()),
-            // The task is back in review, or the holds were taken away.
-            Err(Error::EffectDrifted { .. } | Error::LeaseLost(_)) => Err(Verdict::Over),
+            // The task is back in review or waits for the end of a freeze, or the holds were taken
+            // away.
+            Err(
+                Error::EffectDrifted { .. }
+                | Error::LeaseLost(_)
+                | Error::Refused(
+                    Refusal::BasisLost(_) | Refusal::Frozen { .. } | Refusal::InstallationFrozen(_),
+                ),
+            ) => Err(Verdict::Over),
             Err(Error::AbortRequested { .. }) => {
                 let (kind, error) =
                     (FinishOutcome::Cancelled, "the executor was asked to stop".to_owned());

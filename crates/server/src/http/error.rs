@@ -8,6 +8,7 @@ use ade_api::page::PageError;
 use ade_api::problem::Problem;
 use ade_core::access::Denied;
 use ade_core::approval::delegation::DelegationError;
+use ade_core::change::{Digest, Drift};
 use ade_core::freeze::InstallationFreeze;
 use ade_core::limits::{APPLY_ATTEMPTS_MAX, REASON_MAX_BYTES};
 use ade_core::task::{Blocked, Refusal};
@@ -175,8 +176,8 @@ fn failed(error: ade_engine::Error) -> ApiError {
             tracing::error!(%error, "blob store failed");
             problem(Code::LogUnavailable)
         }
-        Error::EffectDrifted { approved, found } => {
-            problem(Code::EffectDrifted).with("approved", approved).with("found", found)
+        Error::EffectDrifted { approved, found, moved } => {
+            drifted(problem(Code::EffectDrifted), (approved, found), moved)
         }
         Error::LocksOff => problem(Code::LocksUnavailable),
         Error::Locks(error) => lock_problems::queue_failed(&error),
@@ -206,6 +207,12 @@ fn failed(error: ade_engine::Error) -> ApiError {
 }
 
 /// Describes the refusal of a device sign-in, with the polling interval of RFC 8628.
+fn drifted(problem: Problem, (approved, found): (Digest, Digest), moved: Vec<Drift>) -> Problem {
+    let moved: Vec<_> = moved.into_iter().map(|one| one.resource).collect();
+    let moved = Some(moved).filter(|moved| !moved.is_empty());
+    problem.with("approved", approved).with("found", found).with_some("moved", moved)
+}
+
 fn device_refused(problem: impl Fn(Code) -> Problem, refusal: DeviceRefusal) -> Problem {
     let paced = |code, pace: Duration| problem(code).with("interval", pace.as_secs());
     match refusal {

@@ -37,6 +37,8 @@ enum Change {
 enum Decider {
     Approve,
     Permit,
+    /// The holder of a permit begins.
+    Begin,
     /// The second admin confirms an override.
     Confirm,
 }
@@ -192,6 +194,20 @@ impl Gatehouse {
         is_allowed && work.settle(JobKind::CheckBasis, &command, decided).await.is_ok()
     }
 
+    /// Makes the decision behind a beginning, which checks the same as the permit.
+    async fn begin(&self, task: &Value) -> bool {
+        let tenant: TenantId = self.world.tenant.parse().unwrap();
+        let task: TaskId = id(task).parse().unwrap();
+        let work = TaskCommand::by_worker(&self.world.app, "permit", tenant, task).await;
+        let mut work = work.unwrap().unwrap();
+        let gates = work.load_gates(BTreeSet::new()).await.unwrap();
+        let hold = Hold { lease: LeaseId::from_uuid(task.uuid()), token: 1 };
+        let command = Command::BeginApply { hold, gates };
+        let decided = work.decide(&command);
+        let is_allowed = decided.is_ok();
+        is_allowed && work.settle(JobKind::CheckBasis, &command, decided).await.is_ok()
+    }
+
     async fn request_override(&self, task: &Value) {
         let path = format!("/v1/tasks/{}/override", id(task));
         let asked = json!({ "ticket": "INC-1", "reason": "it burns" });
@@ -212,12 +228,16 @@ impl Gatehouse {
         match decider {
             Decider::Approve => {}
             Decider::Permit => assert!(self.vote(change, &task).await),
+            Decider::Begin => {
+                assert!(self.vote(change, &task).await && self.permit(&task).await);
+            }
             Decider::Confirm => self.request_override(&task).await,
         }
         let decide = Box::pin(async {
             match decider {
                 Decider::Approve => self.vote(change, &task).await,
                 Decider::Permit => self.permit(&task).await,
+                Decider::Begin => self.begin(&task).await,
                 Decider::Confirm => self.confirm(&task).await,
             }
         });
@@ -232,8 +252,12 @@ impl Gatehouse {
         });
         let (passed, was_overtaken) = self.meet(meeting, decide, alter).await;
         if passed && !was_overtaken && takes_from(change, decider) {
-            let target = if decider == Decider::Permit { "APPLYING" } else { "APPROVED" };
-            self.assert_in_time(&task, target, change).await;
+            let made = match decider {
+                Decider::Permit => "to_state = 'APPLYING'",
+                Decider::Begin => "action = 'task.begin_apply'",
+                Decider::Approve | Decider::Confirm => "to_state = 'APPROVED'",
+            };
+            self.assert_in_time(&task, made, change).await;
         }
         Ended { passed, was_overtaken }
     }
@@ -292,7 +316,7 @@ impl Gatehouse {
     }
 
     /// Asserts that the decision came first. Both timestamps were taken while holding the gate.
-    async fn assert_in_time(&self, task: &Value, state: &str, change: Change) {
+    async fn assert_in_time(&self, task: &Value, made: &str, change: Change) {
         let action = match change {
             Change::Publish => "policy.publish",
             Change::Revoke | Change::RevokeAdmin => "user.set_roles",
@@ -301,7 +325,7 @@ impl Gatehouse {
         };
         let sql = format!(
             "SELECT count(*) FROM audit_entry decided, audit_entry changed
-              WHERE decided.object = '{}' AND decided.to_state = '{state}'
+              WHERE decided.object = '{}' AND decided.{made}
                 AND decided.kind = 'change' AND changed.action = '{action}'
                 AND changed.at = (SELECT max(at) FROM audit_entry WHERE action = '{action}')
                 AND decided.at < changed.at",
@@ -395,6 +419,16 @@ async fn permit_never_passes_a_freeze() {
     race(Change::Freeze, Decider::Permit).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn begin_never_passes_a_freeze() {
+    race(Change::Freeze, Decider::Begin).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn begin_never_passes_on_a_revoked_role() {
+    race(Change::Revoke, Decider::Begin).await;
+}
+
 /// Makes a freeze of the whole installation race with a permit. Once the freeze has returned, a
 /// permit either exists already or will not be given.
 async fn stop_all(house: &Gatehouse, meeting: Meeting) -> Ended {
@@ -455,6 +489,7 @@ async fn decision_without_the_gate_passes_a_change_of_the_rules() {
         (Change::Revoke, Decider::Permit),
         (Change::EndDelegation, Decider::Approve),
         (Change::Freeze, Decider::Permit),
+        (Change::Freeze, Decider::Begin),
         (Change::RevokeAdmin, Decider::Confirm),
     ] {
         let house = Gatehouse::without_gate(change).await;

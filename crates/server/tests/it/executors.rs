@@ -118,6 +118,20 @@ impl Subject {
         std::fs::write(folder.0.join("state"), value).unwrap();
     }
 
+    /// Waits until the program stores its rollback data, which it does until `stashed` is called.
+    pub async fn stashing(&self) {
+        let Target::Folder(folder) = &self.target else { panic!("only a program can wait") };
+        eventually("the program stores its rollback data", SOON, async || {
+            if folder.0.join("state.stashing").exists() { Ok(()) } else { Err("not yet") }
+        })
+        .await;
+    }
+
+    pub fn stashed(&self) {
+        let Target::Folder(folder) = &self.target else { panic!("only a program can wait") };
+        std::fs::write(folder.0.join("state.stashed"), "").unwrap();
+    }
+
     /// The tasks that were applied, as the target recorded them.
     pub fn applied(&self) -> String {
         let Target::Folder(folder) = &self.target else {

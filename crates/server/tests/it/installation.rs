@@ -112,8 +112,9 @@ async fn installation_freeze_stops_only_permits_and_is_reported() {
     let status = async || world.get(&bob.token, "/v1/status").await.expect(200);
     assert_eq!((ready().await, &status().await["freeze"]), (json!(false), &Value::Null));
 
+    say(&world, &bot, &held, "begin", json!({})).await.expect(200);
     freeze(&world).await;
-    for verb in ["begin", "heartbeat", "finish"] {
+    for verb in ["heartbeat", "finish"] {
         say(&world, &bot, &held, verb, json!({})).await.expect(200);
     }
     assert_eq!(world.task(&bob, &running).await["state"], "COMPLETED");

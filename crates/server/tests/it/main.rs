@@ -203,4 +203,6 @@ mod webhook_deliveries;
 #[cfg(test)]
 mod webhooks;
 #[cfg(test)]
+mod withdrawn_permits;
+#[cfg(test)]
 mod world;

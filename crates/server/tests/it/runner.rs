@@ -254,6 +254,27 @@ async fn effect_that_was_not_approved_is_not_applied() {
 }
 
 #[tokio::test]
+async fn apply_frozen_before_it_begins_is_made_after_the_thaw() {
+    let stage = Stage::on_rows(Subject::command()).await;
+    let task = stage.task("two", "slow_stash", "automatic").await;
+    let driver = working(&stage.world.app);
+    stage.subject.stashing().await;
+    let admin = &stage.world.admin.token;
+    let freeze = json!({ "scope": "tenant", "reason": "INC-7" });
+    let freeze = stage.world.post(admin, "/v1/freezes", freeze).await.expect(201);
+    stage.subject.stashed();
+    let ended = stage.ended(&task).await;
+    assert_eq!((&ended["outcome"], &ended["begun_at"]), (&json!("lost"), &Value::Null));
+    assert_eq!(stage.subject.value(), "one", "nothing is applied during the freeze");
+    assert_eq!(stage.world.task(&stage.bob, &task).await["state"], "APPROVED");
+    let path = format!("/v1/freezes/{}", freeze["id"].as_str().unwrap());
+    stage.world.send("DELETE", admin, &path, None, &[]).await.expect(200);
+    stage.until(&task, "COMPLETED").await;
+    driver.stop().await;
+    assert_eq!(stage.subject.value(), "two");
+}
+
+#[tokio::test]
 async fn cancelled_apply_stops_and_rolls_back() {
     let stage = Stage::on_rows(Subject::command()).await;
     let task = stage.task("two", "hang", "automatic").await;

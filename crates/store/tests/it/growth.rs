@@ -269,7 +269,7 @@ async fn live(rig: &TestDatabase, world: &World, number: u128) {
         (user(ALICE), yes(&task)),
         (user(BOB), yes(&task)),
         (agent(), Command::StartApply { execution, hold: HOLD, gates: world.gates() }),
-        (agent(), Command::BeginApply { hold: HOLD }),
+        (agent(), world.begin()),
         (agent(), Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded }),
     ] {
         step(rig, world, task.id, &actor, &command).await;

@@ -55,6 +55,8 @@ task.begin_apply       task            -   -   -   -   -   -   -   -   -   -   -
 task.begin_apply       task+permit     -   -   -   -   -   -   -   -   -   Y   Y   Y
 task.drift_apply       task            -   -   -   -   -   -   -   -   -   -   -   -
 task.drift_apply       task+permit     -   -   -   -   -   -   -   -   -   Y   Y   Y
+task.withdraw_permit   task            -   -   -   -   -   -   -   -   -   -   -   -
+task.withdraw_permit   task+permit     -   -   -   -   -   -   -   -   -   Y   Y   Y
 task.finish_apply      task            -   -   -   -   -   -   -   -   -   -   -   -
 task.finish_apply      task+permit     -   -   -   -   -   -   -   -   -   Y   Y   Y
 task.fail_apply        task            -   -   -   -   -   -   -   -   -   -   -   -

@@ -4,11 +4,13 @@
 use std::collections::BTreeSet;
 
 use crate::actor::Actor;
+use crate::change::Drift;
 use crate::event::EventKind;
-use crate::freeze::{Freeze, FreezeExtent, InstallationFreeze};
+use crate::freeze::{Freeze, FreezeExtent};
 use crate::ids::{AgentId, FreezeId, TaskId};
 use crate::limits::APPLY_ATTEMPTS_MAX;
-use crate::policy::Pattern;
+use crate::policy::{Document, Pattern};
+use crate::resource::ResourceRef;
 use crate::samples::*;
 use crate::task::*;
 
@@ -69,12 +71,7 @@ fn permit_checks_freeze_capacity_locks_and_attempts() {
 fn installation_freeze_stops_starts_but_not_running_tasks() {
     let base = world();
     let mut frozen = base.clone();
-    let stop = InstallationFreeze {
-        number: 3,
-        reason: "incident 9".to_owned(),
-        set_by: "root".to_owned(),
-        since: at(0),
-    };
+    let stop = World::closed_gates().installation().unwrap().clone();
     frozen.installation = Some(stop.clone());
     let start_refused = frozen.decide(&base.approved(at(0)), &agent(), &frozen.start(), at(1));
     let expected = Refusal::InstallationFrozen(stop);
@@ -84,10 +81,8 @@ fn installation_freeze_stops_starts_but_not_running_tasks() {
     }
     assert_eq!(start_refused, Err(expected));
 
-    let running = base.applying(at(1));
-    let begun = frozen.step(&running, &agent(), &Command::BeginApply { hold: HOLD }, at(2));
     let finished = frozen.step(
-        &begun,
+        &base.begun(at(1)),
         &agent(),
         &Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded },
         at(3),
@@ -130,9 +125,11 @@ fn report_with_another_grant_is_refused() {
     let lost = world.unknown(at(0));
     let hold = OTHER_HOLD;
     let content = content("drifted");
+    let gates = world.gates();
     for (task, command) in [
-        (&applying, Command::BeginApply { hold }),
-        (&applying, Command::DriftApply { hold, content }),
+        (&applying, Command::BeginApply { hold, gates: gates.clone() }),
+        (&applying, Command::DriftApply { hold, content, moved: Vec::new() }),
+        (&applying, Command::WithdrawPermit { hold, gates }),
         (&begun, Command::FinishApply { hold, result: ApplyResult::Succeeded }),
         (&begun, Command::FailApply { hold, remains: Remains::Nothing }),
         (&lost, Command::FinishApply { hold, result: ApplyResult::Succeeded }),
@@ -148,7 +145,7 @@ fn begin_is_refused_twice_and_after_an_abort() {
     let world = world();
     let task = world.begun(at(5));
     assert_eq!(task.execution.as_ref().unwrap().begun_at, Some(at(5)));
-    let begin = Command::BeginApply { hold: HOLD };
+    let begin = world.begin();
     let again = world.decide(&task, &agent(), &begin, at(6));
     assert_eq!(again, Err(Refusal::AlreadyBegun { at: at(5) }));
     let task = aborted(&world, &world.applying(at(0)));
@@ -158,7 +155,7 @@ fn begin_is_refused_twice_and_after_an_abort() {
 #[test]
 fn drift_before_begin_reopens_the_review_with_the_effect() {
     let world = world();
-    let drift = |content| Command::DriftApply { hold: HOLD, content };
+    let drift = |content| Command::DriftApply { hold: HOLD, content, moved: Vec::new() };
     let applying = world.applying(at(0));
     let same = world.decide(&applying, &agent(), &drift(content("first")), at(1));
     assert_eq!(same, Err(Refusal::NotDrifted));
@@ -171,6 +168,114 @@ fn drift_before_begin_reopens_the_review_with_the_effect() {
     assert_eq!(task.content.digest, content("drifted").digest);
     let task = world.step(&task, &worker(), &Command::OpenReview, at(2));
     assert_eq!(task.state, State::Reviewing, "the old votes were about another effect");
+}
+
+#[test]
+fn drift_of_a_version_reopens_the_review_of_an_equal_effect() {
+    let world = world();
+    let resource = "database:prod-db-01".parse().unwrap();
+    let seen = Some("1".to_owned());
+    for found in [Some("2".to_owned()), None] {
+        let moved =
+            vec![Drift { resource: ResourceRef::clone(&resource), seen: seen.clone(), found }];
+        let drift = Command::DriftApply { hold: HOLD, content: content("first"), moved };
+        let task = world.step(&world.applying(at(0)), &agent(), &drift, at(1));
+        assert_eq!((task.state, task.revision), (State::Submitted, 2));
+        assert_eq!((task.execution.clone(), task.basis.clone()), (None, None));
+        let task = world.step(&task, &worker(), &Command::OpenReview, at(2));
+        assert_eq!(task.state, State::Reviewing, "the old votes were about another version");
+    }
+}
+
+/// The worlds in which a permit would not be granted any more, and where the task belongs then.
+fn worlds_without_a_permit() -> Vec<(&'static str, World, State)> {
+    let freeze = |scope| Freeze {
+        id: FreezeId::from_u128(1),
+        scope,
+        reason: "incident".to_owned(),
+        set_by: ADMIN,
+        ends_at: None,
+    };
+    let changed = |change: &dyn Fn(&mut World)| {
+        let mut world = world();
+        change(&mut world);
+        world
+    };
+    let tightened = |world: &mut World| {
+        let require = vec![group(&["dba"], &[], 2), group(&["security"], &[], 1)];
+        world.current = vec![policy(1, 2, Document { require, ..two_dbas() })];
+    };
+    let installation = World::closed_gates().installation().cloned();
+    vec![
+        (
+            "the tenant is frozen",
+            changed(&|world| world.freezes = vec![freeze(FreezeExtent::Tenant)]),
+            State::Approved,
+        ),
+        (
+            "the environment is frozen",
+            changed(&|world| {
+                world.freezes = vec![freeze(FreezeExtent::Environment("prod".to_owned()))];
+                world.environments = BTreeSet::from(["prod".to_owned()]);
+            }),
+            State::Approved,
+        ),
+        (
+            "the installation is frozen",
+            changed(&|world| world.installation.clone_from(&installation)),
+            State::Approved,
+        ),
+        (
+            "a voter lost the role",
+            changed(&|world| world.edit(ALICE, |person| person.roles = roles(&["reviewer"]))),
+            State::Submitted,
+        ),
+        (
+            "a voter was deactivated",
+            changed(&|world| world.edit(BOB, |person| person.active = false)),
+            State::Submitted,
+        ),
+        ("a policy was tightened", changed(&tightened), State::Submitted),
+        (
+            "frozen, and the approval is lost",
+            changed(&|world| {
+                world.freezes = vec![freeze(FreezeExtent::Tenant)];
+                world.edit(BOB, |person| person.active = false);
+            }),
+            State::Submitted,
+        ),
+    ]
+}
+
+#[test]
+fn begin_repeats_the_checks_of_the_permit() {
+    let base = world();
+    let (approved, applying) = (base.approved(at(0)), base.applying(at(0)));
+    for (what, world, state) in worlds_without_a_permit() {
+        let start = world.decide(&approved, &agent(), &world.start(), at(1)).unwrap_err();
+        let begin = world.decide(&applying, &agent(), &world.begin(), at(1)).unwrap_err();
+        assert_eq!(start, begin, "{what}");
+        let withdraw = Command::WithdrawPermit { hold: HOLD, gates: world.gates() };
+        let task = world.step(&applying, &agent(), &withdraw, at(1));
+        assert_eq!(task.state, state, "{what}");
+        assert_eq!((task.execution.clone(), task.attempts), (None, 0), "{what}");
+        assert_eq!(task.basis.is_some(), state == State::Approved, "{what}");
+        let late = world.decide(&base.begun(at(0)), &agent(), &withdraw, at(1));
+        assert_eq!(late, Err(Refusal::AlreadyBegun { at: at(0) }), "{what}");
+        let asked = aborted(&base, &applying);
+        let stopped = world.decide(&asked, &agent(), &withdraw, at(1));
+        assert_eq!(stopped, Err(Refusal::AbortRequested), "{what}");
+    }
+    let late = base.decide(&applying, &agent(), &base.begin(), at(0).plus(hours(24 * 365)));
+    assert!(matches!(late, Err(Refusal::BasisLost(_))), "{late:?}");
+}
+
+#[test]
+fn permit_is_not_withdrawn_while_its_conditions_hold() {
+    let world = world();
+    let withdraw = Command::WithdrawPermit { hold: HOLD, gates: world.gates() };
+    let refused = world.decide(&world.applying(at(0)), &agent(), &withdraw, at(1));
+    assert!(matches!(refused, Err(Refusal::BasisStands { .. })), "{refused:?}");
 }
 
 #[test]

@@ -36,6 +36,7 @@ const EXPECTED: &str = "
     | start_apply     .   .   .   P   .   .   .   .   .   .   .
     | begin_apply     .   .   .   .   P   .   .   .   .   .   .
     | drift_apply     .   .   .   .   S   .   .   .   .   .   .
+    | withdraw_permit .   .   .   .   AS  .   .   .   .   .   .
     | requeue_apply   .   .   .   .   ALF .   .   .   .   .   .
     | finish_apply    .   .   .   .   C   .   .   .   .   *   .
     | fail_apply      .   .   .   .   FAL .   .   .   .   *   .
@@ -185,9 +186,13 @@ fn order(kind: CommandKind, task: &Task, world: &World) -> (Actor, Command, Time
             (worker(), Command::ReopenReview(reopen))
         }
         CommandKind::StartApply => (agent(), world.start()),
-        CommandKind::BeginApply => (agent(), Command::BeginApply { hold: HOLD }),
+        CommandKind::BeginApply => (agent(), world.begin()),
         CommandKind::DriftApply => {
-            (agent(), Command::DriftApply { hold: HOLD, content: content("drifted") })
+            let (content, moved) = (content("drifted"), Vec::new());
+            (agent(), Command::DriftApply { hold: HOLD, content, moved })
+        }
+        CommandKind::WithdrawPermit => {
+            (agent(), Command::WithdrawPermit { hold: HOLD, gates: World::closed_gates() })
         }
         CommandKind::RequeueApply => (worker(), Command::RequeueApply),
         CommandKind::FinishApply => {

@@ -23,8 +23,10 @@ struct Life {
     is_frozen: bool,
     holder_is_dead: bool,
     now: Timestamp,
-    /// Whether the permit was given without an agreement, checked independently.
+    /// Whether a permit was given, or an attempt begun, without an agreement, checked
+    /// independently.
     started_without_agreement: bool,
+    /// Whether a permit was given, or an attempt begun, while frozen.
     started_while_frozen: bool,
     approved_by_timer: bool,
     amendments: u8,
@@ -146,7 +148,9 @@ impl Lifecycle {
         }
         if !life.holder_is_dead {
             orders.push((agent(), world.start()));
-            orders.push((agent(), Command::BeginApply { hold: HOLD }));
+            orders.push((agent(), world.begin()));
+            let gates = world.gates();
+            orders.push((agent(), Command::WithdrawPermit { hold: HOLD, gates }));
             orders.push((
                 agent(),
                 Command::FinishApply { hold: HOLD, result: ApplyResult::Succeeded },
@@ -183,8 +187,10 @@ impl Model for Lifecycle {
                 steps.push(Step::Order(actor, Box::new(command)));
             }
         }
-        // Only the permit checks a freeze: toggling it elsewhere multiplies states, not cases.
-        if life.task.state == State::Approved {
+        // Only the permit and the beginning check a freeze: toggling it elsewhere multiplies
+        // states, not cases.
+        let has_begun = life.task.execution.as_ref().is_some_and(|run| run.begun_at.is_some());
+        if matches!(life.task.state, State::Approved | State::Applying) && !has_begun {
             steps.push(if life.is_frozen { Step::Thaw } else { Step::Freeze });
         }
         if life.task.state == State::Applying && !life.holder_is_dead {
@@ -216,8 +222,9 @@ impl Model for Lifecycle {
                 }
                 next.amendments += u8::from(command.kind() == CommandKind::Amend);
                 let has_agreement = Self::has_agreement(&life.task, life.now);
-                next.started_without_agreement |= is_start && !has_agreement;
-                next.started_while_frozen |= is_start && life.is_frozen;
+                let is_entry = is_start || command.kind() == CommandKind::BeginApply;
+                next.started_without_agreement |= is_entry && !has_agreement;
+                next.started_while_frozen |= is_entry && life.is_frozen;
                 let became_approved =
                     life.task.state != State::Approved && next.task.state == State::Approved;
                 let is_by_timer = matches!(
@@ -233,7 +240,7 @@ impl Model for Lifecycle {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always(BASIS, |_, life: &Life| !life.started_without_agreement),
-            Property::always("no APPLYING starts while frozen", |_, life: &Life| {
+            Property::always("nothing starts or begins while frozen", |_, life: &Life| {
                 !life.started_while_frozen
             }),
             Property::always("no path to APPROVED has a timer as actor", |_, life: &Life| {

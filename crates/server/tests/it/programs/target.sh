@@ -30,6 +30,10 @@ preview)
     exit 0
     ;;
 stash)
+    if [ "$behave" = slow_stash ]; then
+        : > "$state.stashing"
+        while [ ! -e "$state.stashed" ]; do sleep 0.05; done
+    fi
     printf '{"stash":{"kept":"%s"}}' "$current"
     exit 0
     ;;
@@ -41,7 +45,7 @@ roll_back)
 esac
 
 case "$behave" in
-"") ;;
+"" | slow_stash) ;;
 hang)
     # Ignores SIGTERM, and has one child in its process group and one outside of it.
     trap '' TERM
