@@ -20,7 +20,7 @@ use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::text::{visible, within};
+use crate::text::{shortened, visible};
 
 #[derive(Debug, Clone)]
 pub struct Declaration {
@@ -66,7 +66,7 @@ impl Declaration {
     pub fn task(&self, args: &RunArgs, plan: Plan) -> NewTask {
         let title = args.title.clone().unwrap_or_else(|| visible(&self.line()));
         NewTask {
-            title: within(&title, TASK_TITLE_MAX_BYTES).to_owned(),
+            title: shortened(&title, TASK_TITLE_MAX_BYTES),
             task_type: args.task_type.clone(),
             parameters: self.parameters(args),
             resources: args.resources.clone(),
@@ -102,7 +102,7 @@ impl Declaration {
             resource: touched.resource.clone(),
             action: ChangeKind::Change,
             irreversible: true,
-            summary: within(&summary, CHANGE_SUMMARY_MAX_BYTES).to_owned(),
+            summary: shortened(&summary, CHANGE_SUMMARY_MAX_BYTES),
             before: None,
             after: None,
         });
@@ -229,5 +229,8 @@ mod tests {
         assert!(task.title.len() <= TASK_TITLE_MAX_BYTES);
         let summary = &task.plan.unwrap().changes[0].summary;
         assert!(summary.len() <= CHANGE_SUMMARY_MAX_BYTES);
+        for text in [&task.title, summary] {
+            assert!(text.ends_with(" of 5,007 characters)"), "{text}");
+        }
     }
 }
