@@ -35,6 +35,29 @@ export interface Stage {
   readonly sit: (who: Who | 'anonymous', path: string, look?: Look) => Promise<Seat>;
 }
 
+/** Scrolls through everything on which one votes, and waits until one can approve. `approve` is the
+ *  name of the button. */
+export async function read(page: Page, approve: RegExp = /^Approve/): Promise<void> {
+  const button = page.getByRole('button', { name: approve }).last();
+  await button.waitFor();
+  await expect
+    .poll(
+      async () => {
+        await page.evaluate(async () => {
+          const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+          for (const end of document.querySelectorAll('[data-part-end]')) {
+            end.scrollIntoView({ block: 'nearest' });
+            await frame();
+            await frame();
+          }
+        });
+        return button.getAttribute('aria-disabled');
+      },
+      { timeout: 20_000, interval: 200 },
+    )
+    .not.toBe('true');
+}
+
 export function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
 }

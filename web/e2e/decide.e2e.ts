@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { expectCalm, live, stage } from './browser';
+import { expectCalm, live, read, stage } from './browser';
 import { amend, declared, propose, sql, type TaskNow } from './seed.mjs';
 import { eventually } from './wait.mjs';
 import type { Person } from './world.mjs';
@@ -46,6 +46,10 @@ it('approves by keyboard from the inbox to the receipt', async () => {
   await page.locator(`[data-peek="${task.id}"]`).waitFor();
   await page.keyboard.press('Enter');
   await page.locator('[data-dock="decide"]').waitFor();
+  await read(page);
+  await page.keyboard.press('a');
+  await page.getByText('Press A again to approve revision 1').waitFor();
+  expect(await votesOf(task)).toEqual([]);
   await page.keyboard.press('a');
   // The toast is visible for a few seconds only.
   const receipt = page.getByText(/Receipt leaf_/).waitFor();
@@ -53,6 +57,33 @@ it('approves by keyboard from the inbox to the receipt', async () => {
   expect(await stateOf(task)).toBe('APPROVED');
   await pressTogether(page, 'g', 'i');
   await page.getByRole('heading', { name: 'Inbox', exact: true }).waitFor();
+  await expectCalm(seat);
+});
+
+it('withdraws a vote from its receipt, even after the approval', async () => {
+  const task = await propose(
+    bot('release-agent'),
+    declared('Scale checkout by mistake', 'deploy.scale', 'service:checkout', [
+      { action: 'change', summary: 'replicas 6 to 24' },
+    ]),
+  );
+  const seat = await on.sit('priya', `/tasks/${task.id}`);
+  const { page } = seat;
+  await live(page);
+  await read(page);
+  await page.getByRole('button', { name: 'Approve rev 1' }).click();
+  await page.locator('[data-dock="voted"]').waitFor();
+  expect(await stateOf(task)).toBe('APPROVED');
+  await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
+  await page.getByText('Your vote is withdrawn').waitFor();
+  await page.locator('[data-dock="decide"]').waitFor();
+  expect(await stateOf(task)).toBe('REVIEWING');
+  expect(await votesOf(task)).toMatchObject([{ answer: 'approve', withdrawn: true }]);
+  // The vote can be given again, and withdrawn below the page.
+  await read(page);
+  await page.getByRole('button', { name: 'Approve rev 1' }).click();
+  await page.getByRole('button', { name: 'Withdraw vote' }).click();
+  await page.locator('[data-dock="decide"]').waitFor();
   await expectCalm(seat);
 });
 
@@ -70,6 +101,7 @@ it('does not act on a key that continues a sequence', async () => {
 it('counts a double click once', async () => {
   const task = await asked('Add a column once');
   const seat = await on.sit('priya', `/tasks/${task.id}`);
+  await read(seat.page);
   await seat.page.getByRole('button', { name: 'Approve rev 1' }).dblclick();
   await seat.page.locator('[data-dock="voted"]').waitFor();
   const votes = await votesOf(task);
@@ -88,6 +120,7 @@ it('shows votes of others within a second in both browsers', async () => {
       on.sit('lena', `/tasks/${task.id}`),
     ]);
     await Promise.all([live(priya.page), live(lena.page)]);
+    await Promise.all([read(priya.page), read(lena.page)]);
     const there = lena.page.locator('[data-quorum]', { hasText: '1 of 2' });
     const first = await voted(priya.page, there);
     const back = priya.page.locator('[data-chip="APPROVED"]');
@@ -132,7 +165,8 @@ it('blocks approving a revision that was not shown', async () => {
   await page.keyboard.press('v');
   await page.getByText(/lines differ between revision 1 and 2/).waitFor();
   await page.getByText('voted on rev 1, which was replaced').waitFor();
-  expect(await page.locator('h1').innerText()).toMatch(/Removes \d/);
+  expect(await page.locator('h1').innerText()).toMatch(/^Drop table public.invoice_2019/);
+  await read(page);
   await page.getByRole('button', { name: 'Approve rev 2' }).click();
   await page.locator('[data-dock="voted"]').waitFor();
   expect((await votesOf(task)).map(({ revision: of }) => of).sort()).toEqual([1, 2]);
@@ -143,6 +177,7 @@ it('needs a reason to reject, and lets a vote be withdrawn', async () => {
   const task = await asked('Add an unwanted column');
   const seat = await on.sit('priya', `/tasks/${task.id}`);
   const { page } = seat;
+  await read(page);
   await page.getByRole('button', { name: 'Approve rev 1' }).click();
   await page.getByRole('button', { name: 'Withdraw vote' }).click();
   await page.locator('[data-dock="decide"]').waitFor();
@@ -216,7 +251,9 @@ it('shows the effect first and escapes hidden characters', async () => {
     return effect!.compareDocumentPosition(box!) & Node.DOCUMENT_POSITION_FOLLOWING;
   });
   expect(order).toBeTruthy();
-  expect(await page.locator('h1').innerText()).toMatch(/^Removes \d.*database:shop/s);
+  expect(await page.locator('h1').innerText()).toMatch(
+    /^Drop table public.invoice_2019 on database:shop$/,
+  );
   const box = await page.locator('[data-untrusted]').innerText();
   expect(box).toContain('U+202E');
   expect(box).toContain('U+200B');

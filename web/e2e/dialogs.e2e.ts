@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
-import { expectCalm, live, stage } from './browser';
+import { expectCalm, live, read, stage } from './browser';
 import { type DialogCase, DIALOGS } from './dialogs';
 import { declared, propose, type TaskNow, type Who } from './seed.mjs';
 
@@ -28,6 +28,8 @@ beforeAll(async () => {
   const ends = new Date(Date.now() + 3_600_000).toISOString();
   const incident = { resources: ['service:support'], reason: 'INC-441', ends_at: ends };
   await sam.call('POST', '/v1/locks/incidents', incident);
+  const freeze = { scope: 'resources', target: 'site:*', reason: 'INC-441' };
+  await sam.call('POST', '/v1/freezes', freeze);
 });
 
 interface Case {
@@ -42,7 +44,9 @@ const onReview = (key: string, of: () => TaskNow = () => task): Case => ({
   who: 'priya',
   path: () => `/tasks/${of().id}`,
   open: async (page) => {
-    await page.locator('[data-dock="decide"]').waitFor();
+    await read(page);
+    // Approving by key takes two presses.
+    if (key === 'a') await page.keyboard.press(key);
     await page.keyboard.press(key);
   },
   hasField: true,
@@ -73,6 +77,12 @@ const CASES: Record<Exclude<DialogCase, 'passkey'>, Case> = {
     who: 'sam',
     path: () => `/tasks/${task.id}`,
     open: (page) => page.getByRole('button', { name: 'Freeze applies' }).click(),
+    hasField: true,
+  },
+  unfreeze: {
+    who: 'sam',
+    path: () => `/tasks/${task.id}`,
+    open: (page) => page.getByRole('button', { name: 'Unfreeze…' }).click(),
     hasField: true,
   },
   'incident lock': {
@@ -133,7 +143,7 @@ async function expectNothingDecided(): Promise<void> {
     expect(votes).toEqual([]);
   }
   const { items } = await sam.call<{ items: unknown[] }>('GET', '/v1/freezes');
-  expect(items).toEqual([]);
+  expect(items).toEqual([expect.objectContaining({ target: 'site:*', in_force: true })]);
   const lock = await sam.call<{ holding: number }>('GET', '/v1/locks/service/support');
   expect(lock.holding).toBe(1);
 }

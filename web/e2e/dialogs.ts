@@ -10,6 +10,7 @@ export const DIALOGS = {
   'shell/Freeze.tsx': ['freeze'],
   'shell/Help.tsx': ['help'],
   'shell/Palette.tsx': ['palette'],
+  'shell/UnfreezeDialog.tsx': ['unfreeze'],
 } as const;
 
 export type DialogCase = (typeof DIALOGS)[keyof typeof DIALOGS][number];

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
-import { expectCalm, live, stage } from './browser';
+import { expectCalm, live, read, stage } from './browser';
 import { declared, propose, type TaskNow } from './seed.mjs';
 
 const on = stage();
@@ -12,9 +12,13 @@ let critical: TaskNow;
 beforeAll(async () => {
   const { bots, sam } = on.world.people;
   const restart = (nth: number) =>
-    declared(`Restart worker ${nth}`, 'service.restart', 'worker:billing', [
-      { action: 'change', summary: 'restart it' },
-    ]);
+    declared(
+      `Restart worker ${nth}`,
+      'service.restart',
+      'worker:billing',
+      [{ action: 'change', summary: 'restart it' }],
+      { parameters: { grace_seconds: 30 } },
+    );
   for (let nth = 0; nth < ROWS; nth++) made.push(await propose(bots['infra-bot']!, restart(nth)));
   // The thresholds make the worst change critical.
   const thresholds = { medium: 30, high: 60, critical: 80 };
@@ -101,14 +105,11 @@ const shownIn = async (page: Page) =>
 const armed = (page: Page, state: 'idle' | 'armed') =>
   page.locator(`[data-peek] [data-armed="${state}"]`).waitFor({ state: 'attached' });
 
-/** Presses the key until the preview has been shown long enough for a press to count. */
+/** Presses the key once the preview has been shown long enough for a press to count. */
 async function arm(page: Page): Promise<void> {
-  await expect
-    .poll(async () => {
-      await page.keyboard.press('a');
-      return page.locator('[data-armed]').getAttribute('data-armed');
-    })
-    .toBe('armed');
+  await read(page);
+  await page.keyboard.press('a');
+  await armed(page, 'armed');
 }
 
 it('shows the preview, asks for a second press, then approves', async () => {
@@ -219,8 +220,11 @@ it('sends the ten ready tasks of twelve as one batch, once', async () => {
   await drawer.getByText('critical, review it separately').waitFor();
   await drawer.getByText('already decided').waitFor();
   const send = drawer.getByRole('button', { name: 'Approve 10' });
-  expect(await send.getAttribute('aria-disabled'), 'a sample has to be seen first').toBe('true');
-  for (const group of await drawer.locator('details summary').all()) await group.click();
+  expect(await send.getAttribute('aria-disabled'), 'each has to be seen first').toBe('true');
+  expect(await drawer.locator('[data-item]').count()).toBe(10);
+  for (const item of await drawer.locator('[data-item]').all())
+    expect(await item.innerText()).toMatch(/grace_seconds: 30[^]*restart it/);
+  await read(page, /^Approve 10$/);
   const before = await approvalsOf(lena.id);
   // The batch is recorded, but the response is lost.
   await page.route(

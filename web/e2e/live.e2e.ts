@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterEach, expect, it } from 'vitest';
-import { expectCalm, live, stage } from './browser';
+import { expectCalm, live, read, stage } from './browser';
 import { declared, propose, sql } from './seed.mjs';
 import { eventually } from './wait.mjs';
 import type { Person } from './world.mjs';
@@ -107,6 +107,7 @@ it('disables decisions while the server cannot be reached', async () => {
   await page.keyboard.press('a');
   await page.context().setOffline(false);
   await live(page);
+  await read(page);
   expect(await approve.getAttribute('aria-disabled')).toBeNull();
 });
 
@@ -143,7 +144,9 @@ async function freeze(page: Page): Promise<void> {
 }
 
 async function unfreeze(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Unfreeze' }).click();
+  await page.getByRole('button', { name: 'Unfreeze…' }).click();
+  await page.getByLabel('Why can applies start again?').fill('INC-441 is resolved');
+  await page.getByRole('button', { name: 'Unfreeze', exact: true }).click();
   await page.getByText(/frozen since/).waitFor({ state: 'detached' });
 }
 

@@ -99,26 +99,22 @@ describe.each(THEMES)('%s', (size, themes) => {
 it('shows all facts for a decision in one viewport', async () => {
   const { page } = await on.sit('priya', `/tasks/${tasks.token!.id}`);
   await page.locator('[data-dock="decide"]').waitFor();
+  const risk = page.locator('[data-risk]');
+  await risk.getByText(/^mostly /).waitFor();
+  const dock = (await page.locator('[data-dock]').boundingBox())!;
+  for (const part of ['[data-effect]', '[data-program]', '[data-quorum]', '[data-change]']) {
+    const box = (await page.locator(part).first().boundingBox())!;
+    expect(box.y + Math.min(box.height, 40), part).toBeLessThan(dock.y);
+  }
+  await risk.locator('summary').click();
   await page.locator('[data-factors="4"]').waitFor();
   const adds = await page
     .locator('[data-factors] tbody tr')
     .evaluateAll((rows) =>
       rows.map((row) => Number(/\+([\d.]+)/.exec(row.textContent ?? '')?.[1])),
     );
-  const score = Number(
-    await page
-      .locator('section', { hasText: 'Risk' })
-      .first()
-      .locator('header span span')
-      .nth(0)
-      .innerText(),
-  );
+  const score = Number(await page.locator('[data-risk] summary [data-score]').innerText());
   expect(Math.abs(adds.reduce((sum, one) => sum + one, 0) - score)).toBeLessThanOrEqual(1);
-  const dock = (await page.locator('[data-dock]').boundingBox())!;
-  for (const part of ['[data-effect]', '[data-factors]', '[data-quorum]', '[data-change]']) {
-    const box = (await page.locator(part).first().boundingBox())!;
-    expect(box.y + Math.min(box.height, 40), part).toBeLessThan(dock.y);
-  }
 });
 
 it('lists shortcuts in the help and lets the reader turn them off', async () => {

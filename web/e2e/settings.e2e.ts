@@ -113,8 +113,13 @@ it('freezes resources, shows the banner, and lifts the freeze', async () => {
   await page.getByRole('button', { name: 'Add freeze', exact: true }).click();
   await page.getByText(/Applies on database:\* frozen since/).waitFor();
   const row = page.locator('[data-freeze]').first();
-  await row.getByRole('button', { name: 'Lift freeze' }).click();
-  await row.getByRole('button', { name: 'Confirm: lift freeze' }).click();
+  await row.getByRole('button', { name: 'Unfreeze…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('No approved task is waiting.').waitFor();
+  const lift = dialog.getByRole('button', { name: 'Unfreeze', exact: true });
+  expect(await lift.getAttribute('aria-disabled'), 'a reason is needed').toBe('true');
+  await dialog.getByLabel('Why can applies start again?').fill('INC-441 is resolved');
+  await lift.click();
   await row.getByText('Ended').waitFor();
   await expectCalm(seat);
 });

@@ -69,7 +69,7 @@ it('inbox', () =>
 it('review', () =>
   shoot('review', 'priya', `/tasks/${tasks.token!.id}`, async (page) => {
     await page.locator('[data-quorum]').waitFor();
-    await page.locator('[data-factors]').waitFor();
+    await page.locator('[data-risk] summary').waitFor();
     await settled(page);
   }));
 
@@ -85,7 +85,7 @@ it('batch', () =>
     await page.keyboard.press('Control+a');
     await page.getByRole('button', { name: 'Approve…' }).click();
     await page.locator('[data-preflight="judged"]').waitFor();
-    await page.locator('details summary').first().click();
+    await page.locator('[data-item]').first().waitFor();
   }));
 
 it('help', () =>

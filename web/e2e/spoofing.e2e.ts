@@ -42,7 +42,7 @@ function acting(): Set<string> {
 /** Text of every change on the page, with code point chips in their plain notation. */
 function shownOn(page: Page): Promise<string[]> {
   return page.evaluate(() =>
-    [...document.querySelectorAll('[data-change] bdi')].map((text) =>
+    [...document.querySelectorAll('[data-change] [data-summary] bdi')].map((text) =>
       [...text.childNodes]
         .map((piece) => {
           const isChip = piece instanceof Element && piece.hasAttribute('title');

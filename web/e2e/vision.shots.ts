@@ -18,7 +18,7 @@ it.each(['inbox', 'review'])('%s with other colour vision', async (name) => {
   const path = name === 'inbox' ? '/inbox' : `/tasks/${tasks.token!.id}`;
   const { page, context } = await on.sit('priya', path, { motion: 'reduce' });
   await page.locator('[data-pill="live"]').waitFor();
-  await page.locator(name === 'inbox' ? '[data-peek]' : '[data-factors]').waitFor();
+  await page.locator(name === 'inbox' ? '[data-peek]' : '[data-risk]').waitFor();
   const cdp = await context.newCDPSession(page);
   for (const type of KINDS) {
     await cdp.send('Emulation.setEmulatedVisionDeficiency', { type });

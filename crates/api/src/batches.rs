@@ -24,6 +24,7 @@ pub struct NewBatch {
     #[serde(default)]
     #[schema(max_length = 4096)]
     pub reason: Option<String>,
+    /// Requests for tasks with the same `shape`.
     #[schema(min_items = 1, max_items = 200)]
     pub items: Vec<BatchItem>,
     /// Moves the tasks to the front of the apply queue; locks and a permit are still required.

@@ -175,6 +175,10 @@ pub struct Task {
     pub resources: Vec<TouchedResource>,
     pub tags: BTreeSet<String>,
     pub effect: Effect,
+    /// Equal for tasks that make the same change to different resources. Only such tasks can be
+    /// decided in one batch.
+    #[schema(value_type = schema::Digest)]
+    pub shape: Digest,
     /// The maximum time to apply, counted from begin.
     pub timeout_seconds: u32,
     pub rollback: Rollback,

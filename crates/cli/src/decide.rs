@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Tone;
 use crate::text::visible;
-use crate::{look, tasks};
+use crate::{look, reading, tasks};
 
 /// Environment variables that agent hosts set. The check is only a courtesy and can be bypassed;
 /// the server rejects every vote that an agent casts.
@@ -55,7 +55,7 @@ pub async fn approve(args: ApproveArgs, cx: &Context) -> Ended {
     }
     by_a_person()?;
     if let [item] = items.as_slice() {
-        agree(item, args.yes, cx)?;
+        agree(item, args.yes, cx).await?;
         let voted =
             client.approvals().approve(item.task.summary.id, &item.vote(args.reason)).await?;
         return receipt(&voted, cx);
@@ -66,8 +66,7 @@ pub async fn approve(args: ApproveArgs, cx: &Context) -> Ended {
             .detail(format!("its risk is {}", look::risk(grave.task.summary.risk)))
             .or_next(format!("ade approve {id}")));
     }
-    cx.output.remark(&overview(&items, cx));
-    cx.confirm(&format!("Approve these {} tasks?", items.len()), args.yes)?;
+    agree_to_all(&items, args.yes, cx).await?;
     let batch = batch(BatchAction::Approve, &items, args.reason);
     verdicts(&client.approvals().batch(&batch, false).await?, cx)
 }
@@ -174,30 +173,59 @@ fn by_a_person() -> Result<(), Failure> {
 
 /// Shows the task and asks for confirmation. For high risk, the user must type the task number,
 /// which requires looking at the task.
-fn agree(item: &Item, is_yes: bool, cx: &Context) -> Result<(), Failure> {
+async fn agree(item: &Item, is_yes: bool, cx: &Context) -> Result<(), Failure> {
     let summary = &item.task.summary;
-    if is_yes && !item.is_grave() {
-        return Ok(());
-    }
     let (id, revision) = (summary.id, summary.revision);
-    if is_yes {
+    if is_yes && item.is_grave() {
         let what = format!("{id} has risk {}; --yes is not allowed", look::risk(summary.risk));
         return Err(Failure::new(Exit::NotAllowed, what)
             .detail("only LOW and MEDIUM risk can be approved without a prompt")
             .or_next(format!("ade approve {id}")));
     }
     let shown = tasks::whole(&item.task, cx.output.talk);
-    eprint!("{shown}");
+    if is_yes {
+        reading::print(&shown);
+        return Ok(());
+    }
+    reading::show(&shown, cx).await?;
     let question = format!("Approve revision {revision}?");
     if !item.is_grave() {
-        return cx.confirm(&question, false);
+        return confirmed(&question, cx).await;
     }
     let number = TaskRef::Number(summary.number);
-    let answer = cx.ask(&format!("{question} Type the task number {number} to confirm: "))?;
-    if answer.trim().parse() == Ok(number) {
+    let question = format!("{question} Type the task number {number} to confirm: ");
+    if reading::ask(&question, cx).await?.trim().parse() == Ok(number) {
         return Ok(());
     }
     Err(Failure::new(Exit::Failed, "cancelled: the task number does not match"))
+}
+
+/// Shows every task and asks once for all. They must be the same change, because that is what a
+/// person can judge together.
+async fn agree_to_all(items: &[Item], is_yes: bool, cx: &Context) -> Result<(), Failure> {
+    let shape = items.first().map(|item| item.task.shape);
+    if let Some(other) = items.iter().find(|item| Some(item.task.shape) != shape) {
+        let id = other.task.summary.id;
+        return Err(Failure::new(Exit::NotAllowed, format!("{id} makes another change"))
+            .detail("only tasks that make the same change can be approved together")
+            .or_next(format!("ade approve {id}")));
+    }
+    let shown = items.iter().map(|item| tasks::whole(&item.task, cx.output.talk));
+    let all = format!("{}{}\n", shown.collect::<String>(), overview(items, cx));
+    if is_yes {
+        reading::print(&all);
+        return Ok(());
+    }
+    reading::show(&all, cx).await?;
+    confirmed(&format!("Approve these {} tasks?", items.len()), cx).await
+}
+
+async fn confirmed(question: &str, cx: &Context) -> Result<(), Failure> {
+    let answer = reading::ask(&format!("{question} [y/N] "), cx).await?;
+    if matches!(answer.trim(), "y" | "Y" | "yes") {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Failed, "cancelled; nothing was changed"))
 }
 
 fn batch(action: BatchAction, items: &[Item], reason: Option<String>) -> NewBatch {
@@ -247,6 +275,7 @@ fn receipt(voted: &Voted, cx: &Context) -> Ended {
             ("state", look::state_text(voted.state, output.paint)),
             ("receipt", visible(&voted.receipt)),
             ("advice", visible(&voted.next_action.message)),
+            ("undo", output.paint.bold(&format!("ade withdraw {id}"))),
             ("next", output.paint.bold(&format!("ade watch {id}"))),
         ];
         format!("{mark} {}", output.facts(&format!("{did} {id}{counts}"), &rows))

@@ -28,6 +28,7 @@ mod people;
 mod policies;
 mod progress;
 mod proposal;
+mod reading;
 mod rules;
 mod run;
 mod screen;

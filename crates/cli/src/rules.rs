@@ -1,9 +1,11 @@
 //! `ade risk`, `ade freeze`, `ade unfreeze` and `ade freezes`.
 
 use ade_api::freezes::{Freeze, FreezeScope, NewFreeze};
-use ade_api::tasks::{Factor, RiskAssessment};
-use ade_client::{Client, gather};
+use ade_api::tasks::{Factor, RiskAssessment, TaskSummary};
+use ade_client::{Client, TaskFilter, gather};
 use ade_core::ids::FreezeId;
+use ade_core::task::State;
+use ade_core::task_ref::TaskRef;
 use comfy_table::Cell;
 
 use crate::args::{FreezeArgs, FreezesCommand, RiskCommand, TaskArg, UnfreezeArgs};
@@ -13,10 +15,12 @@ use crate::failure::Failure;
 use crate::look;
 use crate::output::{Output, Tone};
 use crate::proposal::{remark_open, report};
-use crate::text::visible;
+use crate::text::{named, visible};
 
 /// The maximum number of freezes to search for active ones.
 const FREEZES: usize = 200;
+/// The number of tasks to list that a freeze may hold.
+const HELD_SHOWN: usize = 20;
 /// The length of the bar of a risk factor.
 const BAR: usize = 10;
 /// The maximum length of a reason in a table.
@@ -88,7 +92,7 @@ pub async fn freeze(args: FreezeArgs, cx: &Context) -> Ended {
     let new = NewFreeze { scope, target, reason: args.reason, ends_at: args.until };
     let freeze = cx.client()?.freezes().create(&new).await?;
     let what = format!("Froze applies for {}", scope_of(&freeze));
-    cx.output.done(&freeze, &what, &format!("ade unfreeze {}", freeze.id))?;
+    cx.output.done(&freeze, &what, &format!("ade unfreeze {} --reason TEXT", freeze.id))?;
     Ok(Exit::Done)
 }
 
@@ -105,11 +109,31 @@ pub async fn unfreeze(args: &UnfreezeArgs, cx: &Context) -> Ended {
         Some(id) => id,
         None => only(&client).await?,
     };
-    report(&client.freezes().lift(id).await?, cx, |lifted| {
+    let held = approved(&client).await?;
+    cx.output.remark(&held);
+    cx.confirm("Lift the freeze?", args.yes)?;
+    report(&client.freezes().lift(id, args.reason.clone()).await?, cx, |lifted| {
         let what = format!("Lifted the freeze of {}", scope_of(lifted));
         cx.output.done(lifted, &what, "ade freezes list")?;
         Ok(Exit::Done)
     })
+}
+
+/// Lists what could start when a freeze ends.
+async fn approved(client: &Client) -> Result<String, Failure> {
+    let filter = TaskFilter { states: vec![State::Approved], ..TaskFilter::default() };
+    let found = gather(HELD_SHOWN, async |page| client.tasks().list(&filter, &page).await).await?;
+    if found.items.is_empty() {
+        return Ok("No approved task is waiting.".to_owned());
+    }
+    let line = |task: &TaskSummary| {
+        let number = TaskRef::Number(task.number);
+        format!("  {number}  {}  {}\n", look::risk(task.risk), named(&task.title))
+    };
+    let lines: String = found.items.iter().map(line).collect();
+    let more =
+        if found.has_more { "  … and more: ade tasks list --state approved\n" } else { "" };
+    Ok(format!("These approved tasks could start at once:\n{lines}{more}"))
 }
 
 /// Returns the only active freeze; fails if there are several, so that no wrong one is lifted.

@@ -1,6 +1,7 @@
 //! `ade tasks`: shows, creates, changes and awaits tasks. Decisions have their own commands.
 
 mod apply;
+mod content;
 mod diff;
 mod explain;
 mod shown;
@@ -24,9 +25,10 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look;
 use crate::progress::Progress;
+pub use content::effect;
 pub use diff::short;
 pub use explain::{line as gate, word};
-pub use shown::{effect, whole};
+pub use shown::whole;
 
 /// The maximum number of attempts to cancel a task that changes concurrently.
 const RUN_CANCEL_TRIES: usize = 4;

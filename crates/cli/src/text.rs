@@ -45,6 +45,30 @@ pub fn quoted(argument: &str) -> String {
     format!("'{}'", argument.replace('\'', r"'\''"))
 }
 
+/// Cuts a text to at most `bytes` bytes. A text that was cut says how much of it is left.
+pub fn shortened(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let all = text.chars().count();
+    let mark = |kept: usize| format!("… ({} of {} characters)", grouped(kept), grouped(all));
+    let kept = within(text, bytes.saturating_sub(mark(all).len()));
+    format!("{kept}{}", mark(kept.chars().count()))
+}
+
+/// Writes a number with separators, such as `9,000`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && digits.len().saturating_sub(at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +81,19 @@ mod tests {
         assert!(quiet.chars().all(|c| c == '\n' || !is_hidden(c)), "{quiet:?}");
         assert_eq!(serde_json::from_str::<Vec<String>>(&quiet).unwrap(), [text]);
         assert!(quiet.contains("größer 🔑"), "{quiet}");
+    }
+
+    #[test]
+    fn text_that_is_shortened_says_how_much_is_left() {
+        assert_eq!(shortened("rm -r /", 7), "rm -r /");
+        let text = shortened(&"x".repeat(9_000), 512);
+        assert!(text.ends_with("x… (481 of 9,000 characters)"), "{text}");
+        for bytes in [100, 101, 102, 200] {
+            let text = shortened(&"ß".repeat(1_234_567), bytes);
+            let kept = text.matches('ß').count();
+            assert!(text.len() <= bytes && text.len() > bytes - 20, "{text}");
+            assert!(text.ends_with(&format!("… ({kept} of 1,234,567 characters)")), "{text}");
+        }
     }
 
     #[test]

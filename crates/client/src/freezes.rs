@@ -21,7 +21,8 @@ impl Freezes<'_> {
         self.0.send(Call::post("/v1/freezes").body(new)).await
     }
 
-    pub async fn lift(self, id: FreezeId) -> Result<Submitted<Freeze>, Error> {
-        self.0.submit(Call::delete(format!("/v1/freezes/{id}"))).await
+    pub async fn lift(self, id: FreezeId, reason: String) -> Result<Submitted<Freeze>, Error> {
+        let call = Call::delete(format!("/v1/freezes/{id}")).query("reason", Some(reason));
+        self.0.submit(call).await
     }
 }

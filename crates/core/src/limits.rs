@@ -47,6 +47,9 @@ pub const DELEGATION_DEPTH_MAX: usize = 8;
 /// Delegations that one search may follow before it returns the request to its owner.
 pub const DELEGATION_STEPS_MAX: usize = 256;
 pub const BATCH_ITEMS_MAX: usize = 200;
+/// What a vote is about is on screen for at least this time before a client sends the vote. It is
+/// longer than the pause between two keys of a word that was meant for another window.
+pub const CONTENT_SHOWN_MIN: Duration = Duration::from_millis(800);
 pub const POLICY_GROUPS_MAX: usize = 16;
 pub const POLICY_GROUP_MIN_MAX: u32 = 50;
 pub const POLICY_PATTERNS_MAX: usize = 64;

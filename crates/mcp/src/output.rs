@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use ade_api::executions::{ExecutionOutcome, Left};
 use ade_api::locks::LeaseState;
 use ade_api::schema;
-use ade_api::tasks::{Change, TaskDecision};
+use ade_api::tasks::{Change, TaskDecision, TouchedResource};
+use ade_core::change::{Digest, Origin};
 use ade_core::ids::{ExecutionId, LeaseId, ProcessId, TaskId};
 use ade_core::resource::ResourceRef;
 use ade_core::task::{GateCode, State, SubState};
@@ -111,10 +112,16 @@ pub struct RequestContent {
     pub title: String,
     #[serde(rename = "type")]
     pub task_type: String,
-    #[schema(value_type = Vec<schema::ResourceName>)]
-    pub resources: Vec<ResourceRef>,
+    pub revision: u32,
+    /// The hash of `type`, `parameters`, `resources` and the effect, which votes are bound to.
+    #[schema(value_type = schema::Digest)]
+    pub digest: Digest,
+    pub resources: Vec<TouchedResource>,
     #[schema(value_type = Object)]
     pub parameters: Value,
+    /// `observed`: a preview saw the changes. `declared`: the author stated them.
+    #[schema(value_type = schema::Origin)]
+    pub origin: Origin,
     pub changes: Vec<Change>,
     pub timeout_seconds: u32,
     /// Everything that still blocks the change.

@@ -189,8 +189,11 @@ impl Tools {
         RequestContent {
             title: task.summary.title,
             task_type: task.summary.task_type,
-            resources: task.resources.into_iter().map(|touched| touched.resource).collect(),
+            revision: task.summary.revision,
+            digest: task.summary.digest,
+            resources: task.resources,
             parameters: task.parameters,
+            origin: task.effect.origin,
             changes: task.effect.changes,
             timeout_seconds: task.timeout_seconds,
             blocked_by,

@@ -647,7 +647,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Withdraw your vote while the review is open */
+        /**
+         * Withdraw your vote
+         * @description Possible until the apply starts. An approval that does not hold without the vote returns to
+         *     review.
+         */
         post: operations["approvals_withdraw"];
         delete?: never;
         options?: never;
@@ -666,7 +670,8 @@ export interface paths {
         put?: never;
         /**
          * Approve or reject up to 200 requests, all or none
-         * @description CRITICAL tasks are refused; HIGH ones are accepted only among identical changes.
+         * @description All tasks must make the same change, to whatever resources: their `shape` is equal. CRITICAL
+         *     tasks are refused.
          */
         post: operations["approvals_decide_batch"];
         delete?: never;
@@ -1055,7 +1060,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Lift a freeze */
+        /**
+         * Lift a freeze
+         * @description Approved tasks that wait only for the freeze can be applied at once.
+         */
         delete: operations["freezes_lift"];
         options?: never;
         head?: never;
@@ -4153,6 +4161,7 @@ export interface components {
             action: components["schemas"]["BatchAction"];
             /** @description Moves the tasks to the front of the apply queue; locks and a permit are still required. */
             apply_immediately?: boolean;
+            /** @description Requests for tasks with the same `shape`. */
             items: components["schemas"]["BatchItem"][];
             /** @description Required to reject. */
             reason?: string | null;
@@ -5589,6 +5598,11 @@ export interface components {
             resources: components["schemas"]["TouchedResource"][];
             resubmission_of?: components["schemas"]["TaskId"] | null;
             rollback: components["schemas"]["Rollback"];
+            /**
+             * @description Equal for tasks that make the same change to different resources. Only such tasks can be
+             *     decided in one batch.
+             */
+            shape: components["schemas"]["Digest"];
             tags: string[];
             /**
              * Format: int32
@@ -6004,6 +6018,15 @@ export interface components {
         };
         /** @description `malformed_request`: Malformed request */
         MalformedRequest: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `malformed_request`: Malformed request; `invalid_query`: Invalid query parameter */
+        MalformedRequestOrInvalidQuery: {
             headers: {
                 [name: string]: unknown;
             };
@@ -8642,7 +8665,10 @@ export interface operations {
     };
     freezes_lift: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why applies may start again, for the audit log. */
+                reason?: string;
+            };
             header?: {
                 /**
                  * @description Up to 256 visible ASCII characters; a repeated request with the same key and body gets the
@@ -8675,7 +8701,7 @@ export interface operations {
                     "application/json": components["schemas"]["PendingChange"];
                 };
             };
-            400: components["responses"]["MalformedRequest"];
+            400: components["responses"]["MalformedRequestOrInvalidQuery"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrNotAllowed"];
             404: components["responses"]["NotFound"];

@@ -6,22 +6,16 @@ import { Refused } from '@/api/problem';
 import { refetch } from '@/api/refetch';
 import { errorMessage } from '@/api/errorMessage';
 import type { Row } from '@/inbox/rows';
-import { ChangeLines, EffectHead } from '@/review/EffectHead';
+import { ReadingArea, useReading } from '@/reading/react';
+import { Content } from '@/review/Content';
+import { EffectHead } from '@/review/EffectHead';
 import { Button } from '@/ui/Button';
 import { Cancel, Dialog } from '@/ui/Dialog';
 import { classes } from '@/ui/classes';
 import { Named } from '@/ui/Named';
 import { Risk } from '@/ui/Risk';
 import { Trouble } from '@/ui/Trouble';
-import {
-  type Group,
-  groupsOf,
-  itemOf,
-  judged,
-  type Left,
-  type Ready,
-  type Verdict,
-} from './groups';
+import { itemOf, judged, type Left, type Ready, type Verdict } from './groups';
 import { usePreflight } from './usePreflight';
 
 interface Props {
@@ -33,43 +27,24 @@ interface Props {
 
 const VERB = { approve: 'Approve', reject: 'Reject' } as const;
 
-function GroupCard({
-  group,
-  isSeen,
-  onSeen,
-}: {
-  group: Group;
-  isSeen: boolean;
-  onSeen: () => void;
-}) {
-  const [sample] = group.items;
-  if (!sample) return null;
+/** One task with everything that its digest covers. All tasks of a batch make the same change, so
+ *  that they can be compared; none is shown by its title alone. */
+function Item({ item }: { item: Ready }) {
+  const { row, task } = item;
   return (
-    <details
-      className="card"
-      onToggle={(event) => {
-        if (event.currentTarget.open) onSeen();
-      }}
-    >
-      <summary className="flex min-h-11 cursor-pointer items-center gap-3 px-4 py-2">
-        <strong className="font-semibold">{group.items.length} ×</strong>
-        <span className="min-w-0 flex-1 truncate font-mono text-meta">{sample.task.type}</span>
-        <Risk level={sample.task.risk.level} score={sample.task.risk.score} />
-        <span className="text-meta text-ink-3">{isSeen ? '✓ reviewed' : 'review sample'}</span>
-      </summary>
-      <div className="space-y-3 border-t border-line p-4">
-        <EffectHead effect={sample.task.effect} resources={sample.task.resources} level={2} />
-        <ChangeLines effect={sample.task.effect} max={8} />
-        <ul className="space-y-1 text-meta text-ink-2">
-          {group.items.map(({ row }) => (
-            <li key={row.key} className="truncate">
-              <span className="font-mono text-ink-3">T-{row.number}</span>{' '}
-              <Named text={row.title} />
-            </li>
-          ))}
-        </ul>
+    <li className="card space-y-3 p-4" data-item={task.id}>
+      <div className="flex items-start gap-3">
+        <span className="pt-0.5 font-mono text-meta text-ink-3">T-{row.number}</span>
+        <div className="min-w-0 flex-1">
+          <EffectHead shown={task} level={2} />
+        </div>
+        <Risk level={task.risk.level} score={task.risk.score} />
       </div>
-    </details>
+      <Content shown={task} />
+      <p className="text-meta text-ink-3">
+        The author says: <Named text={row.title} />
+      </p>
+    </li>
   );
 }
 
@@ -82,7 +57,10 @@ function LeftOut({ left }: { left: readonly Left[] }) {
         {left.map(({ row, because }) => (
           <li key={row.key} className="flex gap-3 text-meta">
             <span className="w-14 shrink-0 font-mono text-ink-3">T-{row.number}</span>
-            <span className="min-w-0 flex-1 text-ink-2">{because}</span>
+            <span className="min-w-0 flex-1 wrap-anywhere">
+              <Named text={row.title} />
+              <span className="block text-ink-2">{because}</span>
+            </span>
           </li>
         ))}
       </ul>
@@ -119,26 +97,24 @@ function useBatch(action: Props['action'], onDone: () => void) {
   return { send, refused };
 }
 
-/** Dialog before a batch is sent: the server's check of each item and one sample per kind to
- *  review. The batch is sent as a whole. */
+/** Dialog before a batch is sent: the server's check of each item, and its content. The batch is
+ *  sent as a whole. */
 export default function BatchDrawer({ action, rows, onClose, onDone }: Props) {
   const preflight = usePreflight(action, rows);
-  const [seen, setSeen] = useState<ReadonlySet<string>>(new Set());
   const [reason, setReason] = useState('');
   const { send, refused } = useBatch(action, onDone);
   const field = useId();
   const first = preflight.kind === 'judged' ? preflight : { ready: [], left: [] };
   const after = judged(first.ready, refused);
-  const groups = groupsOf(after.ready);
-  const unseen = groups.filter(({ shape }) => !seen.has(shape)).length;
+  const { reading, bar: unread } = useReading(after.ready.map(({ task }) => task.digest).join());
   const needsReason = action === 'reject' && reason.trim() === '';
   const disabledReason =
     after.ready.length === 0
       ? 'No tasks left to send.'
-      : unseen > 0
-        ? `Review one sample of each kind first: ${unseen} left.`
-        : needsReason
-          ? 'Enter a reason.'
+      : needsReason
+        ? 'Enter a reason.'
+        : action === 'approve'
+          ? unread
           : undefined;
   const summary =
     preflight.kind === 'reading'
@@ -153,7 +129,13 @@ export default function BatchDrawer({ action, rows, onClose, onDone }: Props) {
       says={summary}
       size="drawer"
     >
-      <div className="min-h-0 flex-1 space-y-4 overflow-y-auto p-5" data-preflight={preflight.kind}>
+      <div
+        className="min-h-0 flex-1 space-y-4 overflow-y-auto p-5"
+        tabIndex={0}
+        role="group"
+        aria-label="Tasks"
+        data-preflight={preflight.kind}
+      >
         {preflight.kind === 'failed' && <Trouble error={preflight.error} />}
         {send.isError && (
           <p
@@ -167,14 +149,13 @@ export default function BatchDrawer({ action, rows, onClose, onDone }: Props) {
                 : 'No response. It is safe to send the batch again.'}
           </p>
         )}
-        {groups.map((group) => (
-          <GroupCard
-            key={group.shape}
-            group={group}
-            isSeen={seen.has(group.shape)}
-            onSeen={() => setSeen((before) => new Set([...before, group.shape]))}
-          />
-        ))}
+        <ReadingArea reading={reading}>
+          <ul className="space-y-4">
+            {after.ready.map((item) => (
+              <Item key={item.row.key} item={item} />
+            ))}
+          </ul>
+        </ReadingArea>
         <LeftOut left={[...first.left, ...after.left]} />
       </div>
       <form

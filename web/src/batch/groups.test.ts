@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Task } from '@/api/queries';
 import type { Row } from '@/inbox/rows';
-import { groupsOf, judged, type Ready, unfit } from './groups';
+import { groupsOf, judged, oneBatch, type Ready, unfit } from './groups';
 
 const task = (more: Partial<Task> = {}): Task =>
   ({
@@ -9,6 +9,7 @@ const task = (more: Partial<Task> = {}): Task =>
     state: 'REVIEWING',
     revision: 1,
     digest: 'sha256:a',
+    shape: 'sha256:s',
     risk: { score: 10, level: 'low' },
     resources: [{ resource: 'worker:billing' }],
     effect: { counts: { adds: 0, changes: 1, removes: 0, irreversible: 0 }, origin: 'declared' },
@@ -21,19 +22,21 @@ const ready = (approval: string, more: Partial<Task> = {}): Ready => ({
 });
 
 describe('a batch', () => {
-  it('is grouped by effect, not by title', () => {
+  it('is grouped by the shape of the server, not by title or counts', () => {
     const groups = groupsOf([
-      ready('a', { title: 'one' }),
-      ready('b', { title: 'two' }),
-      ready('c', { type: 'sql.change' }),
+      ready('a', { title: 'one', shape: 'sha256:x' }),
+      ready('b', { title: 'one' }),
+      ready('c', { title: 'two' }),
     ]);
     expect(groups.map(({ items }) => items.length)).toEqual([2, 1]);
   });
 
-  it('groups irreversible changes separately', () => {
-    const counts = { adds: 0, changes: 1, removes: 0, irreversible: 1 };
-    const effect = { ...task().effect, counts };
-    expect(groupsOf([ready('a'), ready('b', { effect })])).toHaveLength(2);
+  it('holds one shape, and says why the others wait', () => {
+    const items = [ready('a', { shape: 'sha256:x' }), ready('b'), ready('c')];
+    const { fit, left } = oneBatch(items);
+    expect(fit.map(({ row }) => row.key)).toEqual(['b', 'c']);
+    expect(left).toEqual([{ row: row('a'), because: expect.stringMatching('another change') }]);
+    expect(oneBatch([])).toEqual({ fit: [], left: [] });
   });
 
   it('excludes critical, finished and changed tasks', () => {

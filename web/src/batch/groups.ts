@@ -1,4 +1,5 @@
-// Contents of a batch before it is sent, grouped by effect. Pure.
+// Contents of a batch before it is sent, grouped by the shape that the server computed: a batch has
+// one shape. Pure.
 import type { Schemas } from '@/api/client';
 import type { Task } from '@/api/queries';
 import type { Row } from '@/inbox/rows';
@@ -16,21 +17,6 @@ export interface Left {
   readonly because: string;
 }
 
-/** Key of a kind of change: type, kinds of resources, and number of changes per action. */
-export function shapeOf(task: Pick<Task, 'type' | 'effect' | 'resources'>): string {
-  const kinds = [...new Set(task.resources.map(({ resource }) => resource.split(':')[0]))].sort();
-  const { adds, changes, removes, irreversible } = task.effect.counts;
-  return JSON.stringify([
-    task.type,
-    kinds,
-    adds,
-    changes,
-    removes,
-    irreversible,
-    task.effect.origin,
-  ]);
-}
-
 export interface Group {
   readonly shape: string;
   readonly items: readonly Ready[];
@@ -40,11 +26,19 @@ export interface Group {
 export function groupsOf(items: readonly Ready[]): Group[] {
   const groups = new Map<string, Ready[]>();
   for (const item of items) {
-    const shape = shapeOf(item.task);
+    const { shape } = item.task;
     groups.set(shape, [...(groups.get(shape) ?? []), item]);
   }
   const all = [...groups].map(([shape, members]) => ({ shape, items: members }));
   return all.sort((one, other) => other.items.length - one.items.length);
+}
+
+/** The items of one batch, the largest group, and the others with the reason why they wait. */
+export function oneBatch(items: readonly Ready[]): { fit: readonly Ready[]; left: Left[] } {
+  const [largest, ...others] = groupsOf(items);
+  const because = 'makes another change: decide it on its own, or with others like it';
+  const left = others.flatMap((group) => group.items.map(({ row }) => ({ row, because })));
+  return { fit: largest?.items ?? [], left };
 }
 
 /** Reason why a batch never accepts this task, if any. `task` was loaded just now. */

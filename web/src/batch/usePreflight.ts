@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react';
 import { api, unwrap } from '@/api/client';
 import { taskQuery } from '@/api/queries';
 import type { Row } from '@/inbox/rows';
-import { itemOf, judged, type Left, type Ready, unfit } from './groups';
+import { itemOf, judged, type Left, oneBatch, type Ready, unfit } from './groups';
 
 /** Number of tasks loaded in parallel. */
 const ABREAST = 6;
@@ -24,7 +24,7 @@ export function usePreflight(action: 'approve' | 'reject', rows: readonly Row[])
       if (!isOver) setState(next);
     };
     const run = async () => {
-      const fit: Ready[] = [];
+      const current: Ready[] = [];
       const left: Left[] = [];
       for (let from = 0; from < asked.length; from += ABREAST) {
         const some = asked.slice(from, from + ABREAST);
@@ -35,10 +35,12 @@ export function usePreflight(action: 'approve' | 'reject', rows: readonly Row[])
           const task = read[index]!;
           const because = unfit(row, task);
           if (because) left.push({ row, because });
-          else fit.push({ row, task });
+          else current.push({ row, task });
         });
         say({ kind: 'reading', done: from + some.length });
       }
+      const { fit, left: others } = oneBatch(current);
+      left.push(...others);
       if (fit.length === 0) return say({ kind: 'judged', ready: [], left });
       const answer = await unwrap(
         api.POST('/v1/approvals/batch', {

@@ -8,11 +8,14 @@ import { decide, keyFor, useOutcome } from './decide';
 import { type Answer, isOpen, type Outcome } from './outcome';
 import { ReasonDialog } from './ReasonDialog';
 import type { DecisionState } from './decisionState';
+import { withdrawVote } from './withdraw';
 
 export interface Decision {
   readonly outcome: Outcome;
   /** Reason why no decision is possible now, if any. */
   readonly bar: string | undefined;
+  /** Reason why one cannot approve now, if any; it includes that the content was not read. */
+  readonly approveBar: string | undefined;
   /** Starts a decision: immediately, or with a dialog if a reason or a confirmation is needed. */
   readonly ask: (answer: Answer) => void;
   readonly dialog: ReactNode;
@@ -24,19 +27,26 @@ const DONE: Record<Answer, string> = {
   request_changes: 'Changes requested',
 };
 
-function tell(outcome: Outcome): void {
+function tell(outcome: Outcome, onWithdraw: (() => void) | undefined): void {
   if (outcome.kind !== 'recorded') return;
   const { intent, receipt, isCounted } = outcome;
   const what = `${DONE[intent.answer]} T-${intent.number}, revision ${intent.revision}`;
   const description = receipt ? `Receipt ${receipt}` : 'Your vote is recorded.';
-  if (isCounted) toast.success(what, { description });
+  const action = onWithdraw && { label: 'Withdraw', onClick: onWithdraw };
+  if (isCounted) toast.success(what, { description, ...(action ? { action } : {}) });
   else
     toast.warning('Recorded, but it did not count', {
       description: 'The review ended before your vote arrived.',
     });
 }
 
-export function useDecision(shown: Task | undefined, decisionState: DecisionState): Decision {
+/** `unread` is the reason why the content does not count as read yet, if any. A rejection needs no
+ *  reading: it has no effect on anything, and what is hidden is a reason to reject. */
+export function useDecision(
+  shown: Task | undefined,
+  decisionState: DecisionState,
+  unread: string | undefined,
+): Decision {
   const client = useQueryClient();
   const me = useMe();
   const offline = useWriteBar();
@@ -44,6 +54,8 @@ export function useDecision(shown: Task | undefined, decisionState: DecisionStat
   const [asking, setAsking] = useState<Answer>();
   const isBusy = isOpen(outcome);
   const bar = offline ?? (isBusy ? 'Your decision is being recorded.' : undefined);
+
+  const approveBar = bar ?? unread;
 
   const send = async (answer: Answer, reason: string | undefined) => {
     setAsking(undefined);
@@ -57,11 +69,13 @@ export function useDecision(shown: Task | undefined, decisionState: DecisionStat
       reason,
       key: keyFor(shown.id, answer, shown.revision),
     });
-    tell(end);
+    const { approval } = decisionState;
+    tell(end, () => void withdrawVote(client, shown.id, approval.id));
   };
 
   const ask = (answer: Answer) => {
-    if (bar || !shown || decisionState.kind !== 'decide') return;
+    const isBarred = answer === 'approve' ? approveBar : bar;
+    if (isBarred || !shown || decisionState.kind !== 'decide') return;
     const needsMore = answer !== 'approve' || shown.risk.level === 'critical';
     if (needsMore) setAsking(answer);
     else void send(answer, undefined);
@@ -75,5 +89,5 @@ export function useDecision(shown: Task | undefined, decisionState: DecisionStat
       onSend={(reason) => void send(asking, reason)}
     />
   );
-  return { outcome, bar, ask, dialog };
+  return { outcome, bar, approveBar, ask, dialog };
 }

@@ -3,6 +3,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react';
 import { useNames } from '@/api/names';
 import { approvalsQuery, riskQuery, taskQuery } from '@/api/queries';
+import { isWeighty, reviewFirst } from '@/decide/useArmed';
 import { KeysHeld, useActions } from '@/keys/react';
 import type { Action } from '@/keys/registry';
 import {
@@ -33,7 +34,6 @@ import { NoRows } from './NoRows';
 import { Peek, usePeek } from './Peek';
 import type { Row } from './rows';
 import { Tabs } from './Tabs';
-import { isWeighty, reviewFirst } from './useArmed';
 import { useFrozenList } from './useFrozenList';
 import { useSelection } from './useSelection';
 
@@ -98,7 +98,8 @@ export function InboxPage() {
   const row = cursor.row;
   const peeked = usePeek(isPeekOn ? row?.task : undefined);
   usePrefetch(rows, cursor.index, isPeekOn);
-  useHold('selection', selection.keys.size > 0);
+  const isSelecting = selection.keys.size > 0;
+  useHold('selection', isSelecting);
   const count = rows.length - rows.filter(({ key }) => gone.has(key)).length;
   useTitle(tab === 'needs' && count > 0 ? `Inbox (${count})` : 'Inbox');
 
@@ -165,6 +166,7 @@ export function InboxPage() {
     isLocal: true,
     run: peeked.armed.disarm,
   };
+  const selecting = isSelecting ? 'Clear the selection to decide on one task.' : undefined;
   const answers: Action[] = [
     {
       id: 'approve',
@@ -172,6 +174,7 @@ export function InboxPage() {
       group: 'List',
       keys: ['a'],
       isLocal: true,
+      disabledReason: selecting,
       run: approve,
     },
     {
@@ -180,6 +183,7 @@ export function InboxPage() {
       group: 'List',
       keys: ['r'],
       isLocal: true,
+      disabledReason: selecting,
       run: answer('reject'),
     },
     {
@@ -188,9 +192,10 @@ export function InboxPage() {
       group: 'List',
       keys: ['c'],
       isLocal: true,
+      disabledReason: selecting,
       run: answer('request_changes'),
     },
-    ...(peeked.armed.state === 'armed' ? [disarm] : []),
+    ...(peeked.armed.isArmed ? [disarm] : []),
     ...selection.actions(cursor),
   ];
   useActions(tab === 'needs' ? [...listActions, ...answers] : listActions);
@@ -232,7 +237,7 @@ export function InboxPage() {
             {drawn}
           </List>
         )}
-        {isNeeds && selection.keys.size > 0 && (
+        {isNeeds && isSelecting && (
           <BatchBar
             rows={selection.rows}
             total={rows.length}
@@ -242,7 +247,9 @@ export function InboxPage() {
           />
         )}
       </section>
-      {isPeekOn && row && <Peek peeked={peeked} onOpen={() => open(row)} />}
+      {isPeekOn && row && (
+        <Peek peeked={peeked} isSelecting={isSelecting} onOpen={() => open(row)} />
+      )}
       {batch && (
         <Suspense fallback={<KeysHeld />}>
           <BatchDrawer

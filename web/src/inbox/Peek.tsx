@@ -5,9 +5,12 @@ import { useNames } from '@/api/names';
 import { type Decision, useDecision } from '@/decide/useDecision';
 import { OutcomeNote } from '@/decide/OutcomeNote';
 import { type DecisionState, decisionState, why } from '@/decide/decisionState';
+import { type Armed, reviewFirst, useArmed } from '@/decide/useArmed';
 import { useSettled } from '@/list/useSettled';
+import { type Read, ReadingArea, useReading } from '@/reading/react';
 import { Voted } from '@/review/Dock';
-import { EffectHead, ChangeLines } from '@/review/EffectHead';
+import { Content } from '@/review/Content';
+import { EffectHead } from '@/review/EffectHead';
 import { shortDigest } from '@/review/effect';
 import { useMe } from '@/session/session';
 import { Button } from '@/ui/Button';
@@ -15,13 +18,13 @@ import { classes } from '@/ui/classes';
 import { Risk } from '@/ui/Risk';
 import { Trouble } from '@/ui/Trouble';
 import { Says } from '@/review/Says';
-import { type Armed, reviewFirst, useArmed } from './useArmed';
 
 export interface Peeked {
   readonly task: Task | undefined;
   readonly decisionState: DecisionState;
   readonly decision: Decision;
   readonly armed: Armed;
+  readonly read: Read;
   readonly error: unknown;
 }
 
@@ -46,11 +49,12 @@ export function usePeek(id: string | undefined): Peeked {
           votes: approvals.data.votes,
         })
       : NOT_YET;
-  const decision = useDecision(whole, now);
   const shown = whole && approvals.data ? whole : undefined;
-  const canApprove = now.kind === 'decide' && !decision.bar && shown && !reviewFirst(shown);
+  const read = useReading(shown && `${shown.id} ${shown.revision} ${shown.digest}`);
+  const decision = useDecision(whole, now, read.bar);
+  const canApprove = now.kind === 'decide' && !decision.approveBar && shown && !reviewFirst(shown);
   const armed = useArmed(canApprove ? shown : undefined, () => decision.ask('approve'));
-  return { task: shown, decisionState: now, decision, armed, error: task.error };
+  return { task: shown, decisionState: now, decision, armed, read, error: task.error };
 }
 
 function Fact({ word, children }: { word: string; children: React.ReactNode }) {
@@ -75,20 +79,20 @@ interface AnswersProps {
 }
 
 function Answers({ task, peeked, onOpen }: AnswersProps) {
-  const { decisionState: now, decision, armed } = peeked;
+  const { decisionState: now, decision, armed, read } = peeked;
   const reason = why(now) ?? decision.bar;
   const isBusy = decision.outcome.kind === 'recording';
   const weighty = now.kind === 'decide' ? reviewFirst(task) : undefined;
-  const isArmed = armed.state === 'armed';
+  const { isArmed } = armed;
   const note = isArmed
     ? `Press A again to approve rev ${task.revision} · Esc`
-    : (weighty ?? (armed.state === 'early' ? 'Read the preview first, then press A.' : undefined));
+    : (weighty ?? (now.kind === 'decide' && !read.isMoment ? read.bar : undefined));
   return (
     <>
       {reason && now.kind !== 'decide' && <p className="pb-3 text-meta text-ink-2">{reason}</p>}
       <p
         role="status"
-        data-armed={armed.state}
+        data-armed={isArmed ? 'armed' : 'idle'}
         className={note && classes('pb-3 text-meta', isArmed ? 'font-semibold' : 'text-ink-2')}
       >
         {note}
@@ -99,7 +103,12 @@ function Answers({ task, peeked, onOpen }: AnswersProps) {
             Review
           </Button>
         ) : (
-          <Button tone="primary" keys="a" disabledReason={reason} onClick={armed.press}>
+          <Button
+            tone="primary"
+            keys="a"
+            disabledReason={reason ?? decision.approveBar}
+            onClick={armed.press}
+          >
             {isBusy ? 'Recording…' : isArmed ? 'Approve now' : 'Approve'}
           </Button>
         )}
@@ -121,8 +130,15 @@ function Answers({ task, peeked, onOpen }: AnswersProps) {
   );
 }
 
-/** Preview with everything needed for a quick decision, effect first. */
-export function Peek({ peeked, onOpen }: { peeked: Peeked; onOpen: () => void }) {
+interface PeekProps {
+  peeked: Peeked;
+  /** Whether rows are selected: then only the bar below the list decides. */
+  isSelecting: boolean;
+  onOpen: () => void;
+}
+
+/** Preview with everything that a vote covers, effect first. */
+export function Peek({ peeked, isSelecting, onOpen }: PeekProps) {
   const nameOf = useNames();
   const { task, decisionState: now, decision } = peeked;
   if (!task) {
@@ -156,24 +172,28 @@ export function Peek({ peeked, onOpen }: { peeked: Peeked; onOpen: () => void })
         <p className="font-mono text-meta text-ink-3">
           T-{task.number} · rev {task.revision} · {shortDigest(task.digest)}
         </p>
-        <EffectHead effect={task.effect} resources={task.resources} level={2} />
-        <ChangeLines effect={task.effect} max={4} />
+        <EffectHead shown={task} level={2} />
+        <ReadingArea reading={peeked.read.reading}>
+          <Content shown={task} />
+        </ReadingArea>
         <div className="space-y-1">
           <Risk level={task.risk.level} score={task.risk.score} isWide />
           <WhyRisk id={task.id} />
         </div>
         <Says task={task} nameOf={nameOf} />
         <dl className="space-y-1.5">
-          <Fact word="Type">
-            <span className="font-mono text-meta">{task.type}</span>
-          </Fact>
           {task.ticket && <Fact word="Ticket">{task.ticket}</Fact>}
           {now.kind === 'decide' && <Fact word="You vote">{seatsOf(now, nameOf)}</Fact>}
         </dl>
       </div>
       <OutcomeNote outcome={decision.outcome} onAgain={() => decision.ask(again)} />
       <div className="border-t border-line p-4" data-peek-state={now.kind}>
-        {now.kind === 'voted' ? (
+        {isSelecting ? (
+          <p className="text-meta text-ink-2">
+            The bar below the list decides on the selected tasks. Clear the selection to decide on
+            this one.
+          </p>
+        ) : now.kind === 'voted' ? (
           <div className="flex flex-wrap items-center gap-2">
             <Voted task={task} decisionState={now} />
             <Button keys="Enter" onClick={onOpen}>

@@ -1,4 +1,5 @@
 import { type ReactNode, useState } from 'react';
+import { useFolded } from '@/reading/react';
 import { Button } from '@/ui/Button';
 import { classes } from '@/ui/classes';
 
@@ -11,10 +12,12 @@ interface Props<Item> {
   children: (shown: readonly Item[]) => ReactNode;
 }
 
-/** Shows the first items and a button for more, for items too uneven for a `List`. */
+/** Shows the first items and a button for more, for items too uneven for a `List`. In a content to
+ *  vote on, one cannot vote until all are shown. */
 export function More<Item>({ items, step = 50, what, className, children }: Props<Item>) {
   const [most, setMost] = useState(step);
   const rest = items.length - most;
+  useFolded(rest > 0);
   const words = [rest.toLocaleString('en'), 'more', what, 'not shown'];
   return (
     <>
@@ -28,6 +31,7 @@ export function More<Item>({ items, step = 50, what, className, children }: Prop
         >
           {words.filter(Boolean).join(' ')}
           <Button onClick={() => setMost(most + step)}>Show {Math.min(step, rest)} more</Button>
+          {rest > step && <Button onClick={() => setMost(items.length)}>Show all</Button>}
         </p>
       )}
     </>

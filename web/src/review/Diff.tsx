@@ -1,5 +1,7 @@
 import { useState } from 'react';
 import { More } from '@/list/More';
+import { chunks, FOLD_LINES, PART_LINES } from '@/reading/fold';
+import { Part, useFolded } from '@/reading/react';
 import { classes } from '@/ui/classes';
 import { Untrusted } from '@/ui/Untrusted';
 import { folded, type Line, LINES_STEP, type Shown } from './diff';
@@ -78,6 +80,7 @@ function Half({ line }: { line: Line | undefined }) {
 }
 
 function Fold({ count, onOpen }: { count: number; onOpen: () => void }) {
+  useFolded(true);
   return (
     <button
       type="button"
@@ -113,10 +116,12 @@ function blocksOf(shown: readonly Shown[]): (Line[] | Folded)[] {
   return blocks;
 }
 
-/** Diff lines; signs mark additions and removals, colours repeat them. */
+/** Diff lines; signs mark additions and removals, colours repeat them. Unchanged lines are folded
+ *  only in a long diff. */
 export function Diff({ lines, isSplit, isWhole, label }: Props) {
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
-  const shown = (isWhole ? lines : folded(lines)).flatMap((line): readonly Shown[] =>
+  const isShort = lines.length <= FOLD_LINES;
+  const shown = (isWhole || isShort ? lines : folded(lines)).flatMap((line): readonly Shown[] =>
     line.kind === 'fold' && open.has(line.from)
       ? lines.slice(line.from, line.from + line.count)
       : [line],
@@ -126,12 +131,24 @@ export function Diff({ lines, isSplit, isWhole, label }: Props) {
       const { from, count } = block;
       return <Fold key={index} count={count} onOpen={() => setOpen(new Set([...open, from]))} />;
     }
-    if (!isSplit) return block.map((line, row) => <Unified key={`${index}-${row}`} line={line} />);
-    return pairs(block).map(([old, fresh], row) => (
-      <div key={`${index}-${row}`} className="grid grid-cols-2 gap-px">
-        <Half line={old} />
-        <Half line={fresh} />
-      </div>
+    if (!isSplit) {
+      return chunks(block, PART_LINES).map((some, nth) => (
+        <Part key={`${index}-${nth}`}>
+          {some.map((line, row) => (
+            <Unified key={row} line={line} />
+          ))}
+        </Part>
+      ));
+    }
+    return chunks(pairs(block), PART_LINES).map((some, nth) => (
+      <Part key={`${index}-${nth}`}>
+        {some.map(([old, fresh], row) => (
+          <div key={row} className="grid grid-cols-2 gap-px">
+            <Half line={old} />
+            <Half line={fresh} />
+          </div>
+        ))}
+      </Part>
     ));
   };
   return (

@@ -1,13 +1,10 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { toast } from 'sonner';
-import { api, unwrap } from '@/api/client';
-import { Refused } from '@/api/problem';
 import type { Task, Vote } from '@/api/queries';
-import { refetch } from '@/api/refetch';
 import { OutcomeNote } from '@/decide/OutcomeNote';
 import type { Decision } from '@/decide/useDecision';
 import { type DecisionState, why } from '@/decide/decisionState';
+import { withdrawVote } from '@/decide/withdraw';
 import { useWriteBar } from '@/live/react';
 import { Button } from '@/ui/Button';
 import { stateWord } from '@/ui/StateChip';
@@ -49,24 +46,15 @@ export function Voted({
 }) {
   const client = useQueryClient();
   const bar = useWriteBar();
-  const [key] = useState(() => crypto.randomUUID());
   const { vote, approval } = decisionState;
-  const withdraw = useMutation({
-    mutationFn: (id: string) =>
-      unwrap(
-        api.POST('/v1/approvals/{id}/withdraw', {
-          params: { path: { id }, header: { 'Idempotency-Key': key } },
-        }),
-      ),
-    onError: (error) =>
-      toast.error(
-        error instanceof Refused
-          ? error.problem.title
-          : 'No response. The page updates in a moment.',
-      ),
-    onSettled: () => refetch(client, { queryKey: ['task', task.id] }),
-  });
+  const [isSending, setSending] = useState(false);
+  const withdraw = async (id: string) => {
+    setSending(true);
+    await withdrawVote(client, task.id, id);
+    setSending(false);
+  };
   const isReviewing = task.state === 'REVIEWING';
+  const canWithdraw = (isReviewing || task.state === 'APPROVED') && vote.counted;
   return (
     <>
       <p className="flex-1">
@@ -80,12 +68,9 @@ export function Voted({
           {!isReviewing && ` · now ${stateWord(task.state)}`}
         </span>
       </p>
-      {isReviewing && approval && (
-        <Button
-          disabledReason={bar}
-          onClick={() => !withdraw.isPending && withdraw.mutate(approval.id)}
-        >
-          {withdraw.isPending ? 'Withdrawing…' : 'Withdraw vote'}
+      {canWithdraw && approval && (
+        <Button disabledReason={bar} onClick={() => !isSending && void withdraw(approval.id)}>
+          {isSending ? 'Withdrawing…' : 'Withdraw vote'}
         </Button>
       )}
     </>
@@ -97,10 +82,12 @@ interface Props {
   shown: Task;
   decisionState: DecisionState;
   decision: Decision;
+  /** Whether the key was pressed once. */
+  isArmed: boolean;
   onView: () => void;
 }
 
-function Body({ task, shown, decisionState, decision, onView }: Props) {
+function Body({ task, shown, decisionState, decision, isArmed, onView }: Props) {
   if (decisionState.kind === 'replaced') {
     return (
       <>
@@ -121,15 +108,27 @@ function Body({ task, shown, decisionState, decision, onView }: Props) {
   }
   if (decisionState.kind === 'voted') return <Voted task={task} decisionState={decisionState} />;
   const reason = why(decisionState) ?? decision.bar;
+  const approveReason = why(decisionState) ?? decision.approveBar;
   const isBusy = decision.outcome.kind === 'recording' || decision.outcome.kind === 'unclear';
   return (
     <>
-      <p className="flex-1 text-meta text-ink-2 max-md:basis-full" data-dock-says>
-        {reason ?? (
-          <>
-            You decide on revision {shown.revision}{' '}
-            <span className="font-mono">({shortDigest(shown.digest)})</span>
-          </>
+      <p
+        className="flex-1 text-meta text-ink-2 max-md:basis-full"
+        data-dock-says
+        data-armed={isArmed ? 'armed' : 'idle'}
+        role="status"
+      >
+        {isArmed ? (
+          <strong className="font-semibold">
+            Press A again to approve revision {shown.revision} · Esc
+          </strong>
+        ) : (
+          (approveReason ?? (
+            <>
+              You decide on revision {shown.revision}{' '}
+              <span className="font-mono">({shortDigest(shown.digest)})</span>
+            </>
+          ))
         )}
       </p>
       <Button keys="c" disabledReason={reason} onClick={() => decision.ask('request_changes')}>
@@ -142,7 +141,7 @@ function Body({ task, shown, decisionState, decision, onView }: Props) {
       <Button
         tone="primary"
         keys="a"
-        disabledReason={reason}
+        disabledReason={approveReason}
         className="max-md:flex-1"
         onClick={() => decision.ask('approve')}
       >

@@ -1,24 +1,37 @@
-import type { Effect, Task } from '@/api/queries';
+import type { Task } from '@/api/queries';
 import { Chip } from '@/ui/Chip';
 import { classes } from '@/ui/classes';
 import { Untrusted } from '@/ui/Untrusted';
-import { gravest, headline, SIGN } from './effect';
+import { countsOf, operationOf } from './effect';
 
 interface HeadProps {
-  effect: Effect;
-  resources: Task['resources'];
+  shown: Pick<Task, 'type' | 'effect' | 'resources'>;
   level: 1 | 2;
 }
 
-/** Headline of a review. It consists of counts and resource names only; text by the author never
- *  appears in it. */
-export function EffectHead({ effect, resources, level }: HeadProps) {
+/** Headline of a review: the operation and its resources. The author's description never appears in
+ *  it. */
+export function EffectHead({ shown, level }: HeadProps) {
   const Heading = level === 1 ? 'h1' : 'h2';
+  const { effect, resources } = shown;
   const { irreversible } = effect.counts;
+  const { text, isType, others } = operationOf(shown);
   return (
     <div data-effect>
-      <Heading className={classes('font-semibold', level === 1 ? 'text-h1' : 'text-title')}>
-        {headline(effect)} <span className="font-normal text-ink-2">on</span>{' '}
+      <Heading
+        className={classes('font-semibold wrap-anywhere', level === 1 ? 'text-h1' : 'text-title')}
+      >
+        {isType ? (
+          <>
+            Run{' '}
+            <span className="font-mono text-[0.92em]">
+              <Untrusted text={text} />
+            </span>
+          </>
+        ) : (
+          <Untrusted text={text} />
+        )}{' '}
+        <span className="font-normal text-ink-2">on</span>{' '}
         {resources.map(({ resource }, index) => (
           <span key={resource} className="font-mono text-[0.92em] wrap-anywhere">
             {index > 0 && ', '}
@@ -26,6 +39,12 @@ export function EffectHead({ effect, resources, level }: HeadProps) {
           </span>
         ))}
       </Heading>
+      <p className="mt-1 text-ink-2" data-counts>
+        {others > 0
+          ? `and ${others} other ${others === 1 ? 'change' : 'changes'} · this task: `
+          : 'This task: '}
+        {countsOf(effect)}
+      </p>
       <div className="mt-2 flex flex-wrap gap-2">
         {irreversible > 0 && (
           <Chip tone="warn" sign="▲">
@@ -45,35 +64,5 @@ export function EffectHead({ effect, resources, level }: HeadProps) {
         )}
       </div>
     </div>
-  );
-}
-
-const TONES = { remove: 'text-del-sign', change: 'text-ink-2', add: 'text-add-sign' } as const;
-
-/** The most severe changes, one line each. */
-export function ChangeLines({ effect, max }: { effect: Effect; max: number }) {
-  const changes = gravest(effect.changes);
-  const hidden = changes.length - max;
-  return (
-    <ul className="space-y-1 font-mono text-meta">
-      {changes.slice(0, max).map((change, index) => (
-        <li key={index} className="flex gap-2">
-          <span
-            aria-hidden="true"
-            className={classes('w-2 shrink-0 font-semibold', TONES[change.action])}
-          >
-            {SIGN[change.action]}
-          </span>
-          <span className="sr-only">{change.action}: </span>
-          <span className="min-w-0 wrap-anywhere">
-            <Untrusted text={change.summary} />
-            {change.irreversible && (
-              <span className="ml-2 font-sans font-medium text-high">cannot be undone</span>
-            )}
-          </span>
-        </li>
-      ))}
-      {hidden > 0 && <li className="pl-4 font-sans text-ink-3">and {hidden} more</li>}
-    </ul>
   );
 }

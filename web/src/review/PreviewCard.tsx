@@ -1,47 +1,17 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useRef, useState } from 'react';
-import { type Change, revisionQuery, type Task } from '@/api/queries';
+import { revisionQuery, type Task } from '@/api/queries';
 import { useActions } from '@/keys/react';
-import { More } from '@/list/More';
+import { ReadingArea } from '@/reading/react';
 import { Button } from '@/ui/Button';
 import { Card, CardWait } from '@/ui/Card';
 import { classes } from '@/ui/classes';
-import { Untrusted } from '@/ui/Untrusted';
 import { useIsPhone } from '@/ui/useIsPhone';
+import { ChangeList, Notes, type View } from './Changes';
 import { Diff } from './Diff';
-import { diff, LINES_STEP } from './diff';
-import { contentOf, gravest, linesOf, programOf, SIGN } from './effect';
-
-const TONES = { remove: 'text-del-sign', change: 'text-ink-2', add: 'text-add-sign' } as const;
-
-interface View {
-  readonly isSplit: boolean;
-  readonly isWhole: boolean;
-}
-
-function OneChange({ change, view }: { change: Change; view: View }) {
-  const lines = useMemo(() => diff(linesOf(change.before), linesOf(change.after)), [change]);
-  return (
-    <li data-change className="scroll-mt-4 outline-none" tabIndex={-1}>
-      <p className="flex items-baseline gap-2 py-1.5">
-        <span
-          aria-hidden="true"
-          className={classes('font-mono font-semibold', TONES[change.action])}
-        >
-          {SIGN[change.action]}
-        </span>
-        <span className="sr-only">{change.action}: </span>
-        <span className="min-w-0 flex-1 wrap-anywhere">
-          <Untrusted text={change.summary} />
-        </span>
-        {change.irreversible && (
-          <span className="shrink-0 text-meta font-medium text-high">▲ cannot be undone</span>
-        )}
-      </p>
-      {lines.length > 0 && <Diff lines={lines} {...view} label={`Change on ${change.resource}`} />}
-    </li>
-  );
-}
+import { diff } from './diff';
+import { contentOf } from './effect';
+import { Program, Touches } from './Program';
 
 function Since({
   task,
@@ -65,7 +35,10 @@ function Since({
           ? 'No differences.'
           : `${count} lines differ between revision ${since} and ${shown.revision}.`}
       </p>
-      <Diff lines={lines} {...view} label={`Since revision ${since}`} />
+      {/* The comparison may stay folded: everything in it is also shown below. */}
+      <ReadingArea reading={undefined}>
+        <Diff lines={lines} {...view} label={`Since revision ${since}`} />
+      </ReadingArea>
     </>
   );
 }
@@ -118,8 +91,6 @@ export function PreviewCard({ shown, since, onSince }: Props) {
       run: () => setWhole(!isWhole),
     },
   ]);
-  const { warnings, errors } = shown.effect;
-  const changes = gravest(shown.effect.changes);
   return (
     <Card
       title="Preview"
@@ -171,63 +142,23 @@ export function PreviewCard({ shown, since, onSince }: Props) {
         </span>
       }
     >
-      {[...errors, ...warnings].map((text, index) => (
-        <p
-          key={index}
-          className={classes(
-            'mb-2 rounded-control border border-medium-mark bg-medium-soft px-3 py-1.5',
-            'text-meta text-medium',
-          )}
-        >
-          <Untrusted text={text} />
-        </p>
-      ))}
-      {since !== undefined ? (
-        <Since task={shown.id} shown={shown} since={since} view={view} />
-      ) : changes.length === 0 ? (
-        <p className="text-ink-2">The preview shows no changes.</p>
-      ) : (
-        <More items={changes} what="changes" className="pt-3">
-          {(first) => (
-            <ul ref={list} className="space-y-2">
-              {first.map((change, index) => (
-                <OneChange key={index} change={change} view={view} />
-              ))}
-            </ul>
-          )}
-        </More>
+      <Notes effect={shown.effect} />
+      {since !== undefined && (
+        <div className="pb-4">
+          <Since task={shown.id} shown={shown} since={since} view={view} />
+        </div>
       )}
+      <ChangeList effect={shown.effect} view={view} list={list} />
     </Card>
   );
 }
 
-/** The submitted parameters, exactly as covered by the digest. */
+/** What the server or an agent would run. */
 export function ProgramCard({ shown }: { shown: Task }) {
-  const lines = programOf(shown.parameters);
   return (
-    <Card
-      title="What would run"
-      aside={<span className="font-mono text-meta text-ink-3">{shown.type}</span>}
-      className="max-lg:order-4"
-    >
-      <More items={lines} step={LINES_STEP} what="lines" className="pt-3">
-        {(first) => (
-          <pre
-            tabIndex={0}
-            aria-label="What would run"
-            className={classes(
-              'max-h-[320px] overflow-auto rounded-control bg-sunken px-3 py-2 font-mono',
-              'text-meta leading-[22px] whitespace-pre-wrap wrap-anywhere',
-            )}
-          >
-            {first.map((line, index) => (
-              <span key={index} className="block">
-                <Untrusted text={line} lines />
-              </span>
-            ))}
-          </pre>
-        )}
-      </More>
+    <Card title="What would run" className="max-lg:order-1">
+      <Touches shown={shown} />
+      <Program shown={shown} />
     </Card>
   );
 }

@@ -105,7 +105,7 @@ export function QuorumCard({ task, nameOf }: { task: Task; nameOf: NameOf }) {
   return (
     <Card
       title="Quorum"
-      className="max-lg:order-2"
+      className="max-lg:order-4"
       aside={
         stats.data && (
           <strong data-quorum className="font-semibold">

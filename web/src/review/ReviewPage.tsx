@@ -9,7 +9,9 @@ import { leave } from '@/decide/decide';
 import { decisionState } from '@/decide/decisionState';
 import { useDecision } from '@/decide/useDecision';
 import { useNeeds } from '@/inbox/data';
+import { useArmed } from '@/decide/useArmed';
 import { useActions } from '@/keys/react';
+import { ReadingArea, useReading } from '@/reading/react';
 import { useMe } from '@/session/session';
 import { NotFound } from '@/shell/NotFound';
 import { useTitle } from '@/shell/useTitle';
@@ -22,8 +24,9 @@ import { Trouble } from '@/ui/Trouble';
 import { Untrusted } from '@/ui/Untrusted';
 import { DecisionNote } from './DecisionNote';
 import { Dock } from './Dock';
-import { ChangeLines, EffectHead } from './EffectHead';
-import { headline, shortDigest } from './effect';
+import { EffectHead } from './EffectHead';
+import { shortDigest, titleOf } from './effect';
+import { LossCard } from './LossCard';
 import { PreviewCard, ProgramCard } from './PreviewCard';
 import { RiskCard } from './RiskCard';
 import { Says } from './Says';
@@ -86,12 +89,15 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
     approvals: approvals.data?.approvals ?? [],
     votes: approvals.data?.votes ?? [],
   });
-  const decision = useDecision(shown, now);
+  const { reading, bar: unread } = useReading(`${shown.id} ${shown.revision} ${shown.digest}`);
+  const decision = useDecision(shown, now, unread);
+  const mayApprove = now.kind === 'decide' && !decision.approveBar;
+  const armed = useArmed(mayApprove ? shown : undefined, () => decision.ask('approve'));
   const { before, after } = useNeighbours(task.id);
   const mine = approvals.data?.approvals.find(
     (one) => one.reviewer_id === me.id && one.status === 'PENDING',
   );
-  useTitle(`T-${task.number} ${headline(shown.effect)}`);
+  useTitle(`T-${task.number} ${titleOf(shown)}`);
   useEffect(() => () => leave(task.id), [task.id]);
 
   const setSince = (since: number | undefined) =>
@@ -117,8 +123,8 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
       group: 'Review',
       keys: ['a'],
       isLocal: true,
-      disabledReason: notMine,
-      run: () => decision.ask('approve'),
+      disabledReason: notMine ?? decision.approveBar,
+      run: armed.press,
     },
     {
       id: 'reject',
@@ -165,11 +171,11 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
     },
     {
       id: 'back',
-      title: 'Back to inbox',
+      title: armed.isArmed ? 'Do not approve' : 'Back to inbox',
       group: 'Review',
       keys: ['Escape'],
       isLocal: true,
-      run: () => void navigate({ to: '/inbox', search: {} }),
+      run: armed.isArmed ? armed.disarm : () => void navigate({ to: '/inbox', search: {} }),
     },
     {
       id: 'copy',
@@ -264,17 +270,17 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
               'grid gap-x-6 gap-y-3 py-3 lg:grid-cols-[minmax(0,1fr)_minmax(280px,36%)]',
             )}
           >
-            <div className="space-y-2.5">
-              <EffectHead effect={shown.effect} resources={shown.resources} level={1} />
-              <ChangeLines effect={shown.effect} max={3} />
-            </div>
+            <EffectHead shown={shown} level={1} />
             <Says task={shown} nameOf={nameOf} />
           </header>
           <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_300px]">
             <div className="contents lg:flex lg:min-w-0 lg:flex-col lg:gap-4">
+              <ReadingArea reading={reading}>
+                <ProgramCard shown={shown} />
+                <LossCard effect={shown.effect} />
+                <PreviewCard shown={shown} since={since} onSince={setSince} />
+              </ReadingArea>
               <RiskCard task={task} shown={shown} />
-              <PreviewCard shown={shown} since={since} onSince={setSince} />
-              <ProgramCard shown={shown} />
               <TrajectoryCard task={shown} nameOf={nameOf} />
             </div>
             <div className="contents lg:flex lg:min-w-0 lg:flex-col lg:gap-4">
@@ -286,7 +292,14 @@ function Review({ task, isOld }: { task: Task; isOld: boolean }) {
           </div>
         </div>
       </div>
-      <Dock task={task} shown={shown} decisionState={now} decision={decision} onView={view} />
+      <Dock
+        task={task}
+        shown={shown}
+        decisionState={now}
+        decision={decision}
+        isArmed={armed.isArmed}
+        onView={view}
+      />
     </div>
   );
 }

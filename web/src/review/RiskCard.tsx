@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '@/api/client';
 import { riskQuery, type Task } from '@/api/queries';
-import { Card, CardWait } from '@/ui/Card';
+import { CardWait } from '@/ui/Card';
 import { classes } from '@/ui/classes';
 import { Risk } from '@/ui/Risk';
 import { useIsPhone } from '@/ui/useIsPhone';
@@ -113,20 +113,41 @@ export function RiskTable({ factors }: { factors: readonly Factor[] }) {
   );
 }
 
+/** The level on one line with the largest factor; it opens to all factors. */
 export function RiskCard({ task, shown }: { task: Task; shown: Task }) {
   const { data, error } = useQuery(riskQuery(task.id));
+  const [isOpen, setOpen] = useState(false);
+  const top = [...(data?.factors ?? [])].sort((one, other) => points(other) - points(one))[0];
   return (
-    <Card
-      title="Risk"
-      aside={<Risk level={shown.risk.level} score={shown.risk.score} isWide />}
-      className="max-lg:order-1"
-    >
-      {data ? <RiskTable factors={data.factors} /> : <CardWait error={error} room="h-40" />}
+    <section aria-label="Risk" className="card min-w-0 px-4 py-2.5 max-lg:order-5" data-risk>
+      {data ? (
+        <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+          <summary className="flex min-h-7 cursor-pointer flex-wrap items-center gap-x-3">
+            <h2 className="font-semibold">Risk</h2>
+            <Risk level={shown.risk.level} score={shown.risk.score} isWide />
+            {top && (
+              <span className="min-w-0 flex-1 wrap-anywhere text-meta text-ink-2">
+                mostly {nameOf(top).toLowerCase()}: {top.sentence}
+              </span>
+            )}
+            <span className="text-meta text-accent underline underline-offset-2">
+              all {data.factors.length} factors
+            </span>
+          </summary>
+          {isOpen && (
+            <div className="pt-2">
+              <RiskTable factors={data.factors} />
+            </div>
+          )}
+        </details>
+      ) : (
+        <CardWait error={error} room="h-7" />
+      )}
       {data && data.revision !== shown.revision && (
         <p className="mt-2 text-meta text-medium">
           These factors are from revision {data.revision}.
         </p>
       )}
-    </Card>
+    </section>
   );
 }

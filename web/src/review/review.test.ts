@@ -1,8 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Change, Vote } from '@/api/queries';
+import type { Change, Effect, Vote } from '@/api/queries';
 import { diff, folded } from './diff';
-import { contentOf, gravest, headline, linesOf, programOf, shortDigest } from './effect';
+import {
+  contentOf,
+  countsOf,
+  factsOf,
+  gravest,
+  linesOf,
+  operationOf,
+  programOf,
+  shortDigest,
+  titleOf,
+  valueLines,
+} from './effect';
 import { voters } from './quorum';
 
 const counts = (removes: number, changes: number, adds: number) => ({
@@ -17,9 +28,51 @@ const change = (action: Change['action'], irreversible = false): Change => ({
 
 describe('effect', () => {
   it('names removals before additions', () => {
-    expect(headline(counts(1, 2, 3))).toBe('Removes 1, changes 2, adds 3');
-    expect(headline(counts(0, 0, 2))).toBe('Adds 2');
-    expect(headline(counts(0, 0, 0))).toBe('Changes nothing');
+    expect(countsOf(counts(1, 2, 3))).toBe('1 removed, 2 changed, 3 added');
+    expect(countsOf(counts(0, 0, 2))).toBe('2 added');
+    expect(countsOf(counts(0, 0, 0))).toBe('no changes');
+  });
+
+  const drop: Change = { ...change('remove', true), summary: 'drop table public.invoice_2019' };
+  const task = (effect: Partial<Effect>) => ({
+    type: 'sql.change',
+    resources: [{ resource: 'database:shop' }],
+    effect: {
+      ...counts(0, 0, 0),
+      origin: 'observed',
+      changes: [],
+      errors: [],
+      ...effect,
+    } as Effect,
+  });
+
+  it('is named by its worst observed change', () => {
+    const shown = task({ changes: [change('add'), drop, change('change')] });
+    const text = 'Drop table public.invoice_2019';
+    expect(operationOf(shown)).toEqual({ text, isType: false, others: 2 });
+    expect(titleOf(shown)).toBe(text);
+    expect(operationOf(task({})).text).toBe('Changes nothing');
+  });
+
+  it.each([{ origin: 'declared' }, { errors: ['syntax error'] }] as const)(
+    'is named by the type of the task if nothing was observed: %o',
+    (more) => {
+      const shown = task({ changes: [drop], ...(more as Partial<Effect>) });
+      expect(operationOf(shown)).toEqual({ text: 'sql.change', isType: true, others: 0 });
+      expect(titleOf(shown)).toBe('Run sql.change on database:shop');
+    },
+  );
+
+  it('states rows, size and dependents as far as they are known', () => {
+    const before = { rows: 812, size_bytes: 98_304, dependents: ['a', 'b'], note: 'x' };
+    expect(factsOf({ before })).toEqual(['812 rows', '98,304 bytes', '2 dependents']);
+    expect(factsOf({ before: 'a table', after: { toString: 1 } })).toEqual([]);
+  });
+
+  it('shows each value, also null and a number of rows', () => {
+    expect(valueLines({ rows: 1000 })).toEqual(['1000 rows']);
+    expect(valueLines({ rows: 1000, of: 'x' })).toHaveLength(4);
+    expect([valueLines(null), valueLines(undefined), valueLines('')]).toEqual([['null'], [], ['']]);
   });
 
   it('lists irreversible changes first', () => {
@@ -49,6 +102,11 @@ describe('effect', () => {
       '  DROP TABLE x',
       'target: shop',
     ]);
+  });
+
+  it('keeps every character but plain spaces between statements', () => {
+    expect(programOf({ sql: 'A;\u2028B; C' })).toEqual(['sql:', '  A;\u2028B;', '  C']);
+    expect(programOf({ 'a: b\nsql': 'x', '│': 'y' })).toEqual(['"a: b\\nsql": x', '"│": y']);
   });
 
   it('includes all approved content in the lines of a revision', () => {

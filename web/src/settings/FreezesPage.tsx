@@ -6,12 +6,13 @@ import { type Freeze, freezesQuery } from '@/api/queries';
 import { useSend } from '@/api/useSend';
 import { Proposed } from '@/changes/Proposed';
 import { useOperateBar } from '@/shell/bars';
+import { UnfreezeDialog } from '@/shell/UnfreezeDialog';
 import { useTitle } from '@/shell/useTitle';
 import { serverNow } from '@/time/clock';
+import { Button } from '@/ui/Button';
 import { Chip } from '@/ui/Chip';
 import { Choice, Field } from '@/ui/Field';
 import { Named } from '@/ui/Named';
-import { Sure } from '@/ui/Sure';
 import { Ago, Due } from '@/ui/Time';
 import { Untrusted } from '@/ui/Untrusted';
 import { FormCard, ListCard, ROW } from './parts';
@@ -33,15 +34,7 @@ const LENGTHS = [
 
 function One({ freeze, nameOf }: { freeze: Freeze; nameOf: (id: string) => string }) {
   const bar = useOperateBar();
-  const lift = useSend({
-    send: (id: string, key) =>
-      unwrap(
-        api.DELETE('/v1/freezes/{id}', {
-          params: { path: { id }, header: { 'Idempotency-Key': key } },
-        }),
-      ),
-    touches: 'freezes',
-  });
+  const [isLifting, setLifting] = useState(false);
   return (
     <li className={ROW} data-freeze={freeze.id}>
       <span className="min-w-0 flex-1 wrap-anywhere">
@@ -66,12 +59,10 @@ function One({ freeze, nameOf }: { freeze: Freeze; nameOf: (id: string) => strin
               ends in <Due at={freeze.ends_at} />
             </span>
           )}
-          <Sure
-            word="Lift freeze"
-            again="Confirm: lift freeze"
-            disabledReason={bar ?? lift.bar}
-            onSure={() => lift.go(freeze.id)}
-          />
+          <Button size="small" disabledReason={bar} onClick={() => setLifting(true)}>
+            Unfreeze…
+          </Button>
+          {isLifting && <UnfreezeDialog freeze={freeze} onClose={() => setLifting(false)} />}
         </>
       ) : (
         <Chip tone="quiet" sign="⊘">

@@ -12,6 +12,7 @@ import { classes } from '@/ui/classes';
 import { Icon } from '@/ui/Icon';
 import { Untrusted } from '@/ui/Untrusted';
 import { useOperateBar } from './bars';
+import { UnfreezeDialog } from './UnfreezeDialog';
 
 function scopeWords(freeze: Freeze): string {
   return freeze.scope === 'tenant' ? 'Applies' : `Applies on ${freeze.target ?? freeze.scope}`;
@@ -62,7 +63,7 @@ export function BannerLook({
   return (
     <Stripe head={`${scopeWords(freeze)} frozen since ${since} by ${by}`} reason={freeze.reason}>
       <Button size="small" disabledReason={bar} onClick={onLift}>
-        Unfreeze
+        Unfreeze…
       </Button>
     </Stripe>
   );
@@ -94,25 +95,22 @@ export function FreezeBanner() {
   const { data } = useQuery(freezesQuery());
   const nameOf = useNames();
   const bar = useOperateBar();
-  const lift = useSend({
-    send: (id: string, key) =>
-      unwrap(
-        api.DELETE('/v1/freezes/{id}', {
-          params: { path: { id }, header: { 'Idempotency-Key': key } },
-        }),
-      ),
-    touches: 'freezes',
-  });
+  const [lifting, setLifting] = useState<Freeze>();
   const now = (data ?? []).filter(({ in_force: isInForce }) => isInForce);
-  return now.map((freeze) => (
-    <BannerLook
-      key={freeze.id}
-      freeze={freeze}
-      by={nameOf(freeze.set_by)}
-      bar={bar ?? lift.bar}
-      onLift={() => lift.go(freeze.id)}
-    />
-  ));
+  return (
+    <>
+      {now.map((freeze) => (
+        <BannerLook
+          key={freeze.id}
+          freeze={freeze}
+          by={nameOf(freeze.set_by)}
+          bar={bar}
+          onLift={() => setLifting(freeze)}
+        />
+      ))}
+      {lifting && <UnfreezeDialog freeze={lifting} onClose={() => setLifting(undefined)} />}
+    </>
+  );
 }
 
 export function FreezeButton() {

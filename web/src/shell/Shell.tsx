@@ -131,9 +131,9 @@ export function Shell() {
       <ConfirmDialog />
       <Toaster
         theme={theme}
-        position="bottom-left"
+        position="bottom-center"
         // Above the decision bar.
-        offset={{ bottom: 80, left: 24 }}
+        offset={{ bottom: 80 }}
         mobileOffset={{ bottom: 140 }}
         closeButton
         visibleToasts={3}

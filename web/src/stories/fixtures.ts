@@ -52,6 +52,7 @@ export const task = (more: Partial<Task> = {}): Task => ({
   version: 3,
   revision: 3,
   digest: DIGEST,
+  shape: DIGEST,
   risk: { score: 78, level: 'high' },
   priority: 50,
   author_id: 'usr_ana',
@@ -154,6 +155,7 @@ export const intent: Intent = {
 export const decision = (outcome: Outcome = NONE, bar?: string): Decision => ({
   outcome,
   bar,
+  approveBar: bar,
   ask: () => undefined,
   dialog: null,
 });

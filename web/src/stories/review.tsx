@@ -7,7 +7,8 @@ import type { DecisionState } from '@/decide/decisionState';
 import { Diff } from '@/review/Diff';
 import { diff } from '@/review/diff';
 import { Dock } from '@/review/Dock';
-import { ChangeLines, EffectHead } from '@/review/EffectHead';
+import { Content } from '@/review/Content';
+import { EffectHead } from '@/review/EffectHead';
 import { ProgramCard } from '@/review/PreviewCard';
 import { RiskTable } from '@/review/RiskCard';
 import { Says } from '@/review/Says';
@@ -111,6 +112,7 @@ const dock = (
         shown={task()}
         decisionState={decisionState}
         decision={decision()}
+        isArmed={false}
         onView={nothing}
         {...more}
       />
@@ -138,8 +140,8 @@ export const REVIEW: readonly Story[] = [
     name: 'Effect: observed',
     show: () => (
       <>
-        <EffectHead effect={effect()} resources={task().resources} level={2} />
-        <ChangeLines effect={effect()} max={3} />
+        <EffectHead shown={task()} level={2} />
+        <Content shown={task()} />
       </>
     ),
   },
@@ -158,8 +160,8 @@ export const REVIEW: readonly Story[] = [
       );
       return (
         <>
-          <EffectHead effect={many} resources={resources} level={2} />
-          <ChangeLines effect={many} max={3} />
+          <EffectHead shown={task({ effect: many, resources })} level={2} />
+          <Content shown={task({ effect: many, resources })} />
         </>
       );
     },
@@ -169,11 +171,12 @@ export const REVIEW: readonly Story[] = [
     show: () => (
       <EffectHead
         level={2}
-        resources={task().resources}
-        effect={effect({
-          counts: { adds: 0, changes: 0, removes: 0, irreversible: 0 },
-          changes: [],
-          errors: ['syntax error'],
+        shown={task({
+          effect: effect({
+            counts: { adds: 0, changes: 0, removes: 0, irreversible: 0 },
+            changes: [],
+            errors: ['syntax error'],
+          }),
         })}
       />
     ),

@@ -49,7 +49,9 @@ export function Risk({ level, score, isWide }: { level: Level; score: number; is
   return (
     <span className={classes('inline-flex items-center gap-2 font-medium', TEXT[level])}>
       <RiskBars level={level} />
-      <span className={classes('font-semibold', !isWide && 'w-6 text-right')}>{score}</span>
+      <span data-score className={classes('font-semibold', !isWide && 'w-6 text-right')}>
+        {score}
+      </span>
       <span>{WORDS[level]}</span>
     </span>
   );

@@ -141,6 +141,12 @@ pub struct UnfreezeArgs {
     /// Freeze ID; can be omitted if only one freeze is active
     #[arg(value_name = "FREEZE")]
     pub id: Option<FreezeId>,
+    /// Why applies may start again, for the audit log
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+    /// Skip the confirmation prompt
+    #[arg(long, short)]
+    pub yes: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -14,7 +14,7 @@ use ade_client::{Client, TaskFilter, Waited};
 use ade_core::actor::Actor;
 use ade_core::change::ChangeKind;
 use ade_core::ids::{AgentId, TaskId};
-use ade_core::limits::RUN_CLAIM_PAUSE;
+use ade_core::limits::{CHANGE_SUMMARY_MAX_BYTES, RUN_CLAIM_PAUSE, TASK_TITLE_MAX_BYTES};
 use ade_core::resource::ResourceRef;
 use ade_core::task::{DecisionOutcome, GateCode, State};
 use serde_json::json;
@@ -28,13 +28,12 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::look;
+use crate::text::shortened;
 
 /// Read-only tools, by the names that hosts give them. A tool that sends its input elsewhere, such
 /// as a search on the web or a read from an MCP server, is not among them.
 const LOOKS: [&str; 7] =
     ["Read", "Glob", "Grep", "LS", "NotebookRead", "TodoWrite", "ListMcpResources"];
-const TITLE_CHARS: usize = 120;
-const SUMMARY_CHARS: usize = 400;
 const PRIORITY: u8 = 50;
 
 pub async fn judge(
@@ -103,13 +102,13 @@ fn proposal(call: &ToolCall, args: &HookArgs, name: &str) -> Result<NewTask, Fai
         action: ChangeKind::Change,
         // The effect of a host's tool is unknown, so it is treated as irreversible.
         irreversible: true,
-        summary: cut(&about, SUMMARY_CHARS),
+        summary: shortened(&about, CHANGE_SUMMARY_MAX_BYTES),
         before: None,
         after: None,
     });
     let plan = Plan { changes: changes.collect(), warnings: Vec::new() };
     Ok(NewTask {
-        title: cut(&about, TITLE_CHARS),
+        title: shortened(&about, TASK_TITLE_MAX_BYTES),
         task_type: format!("tool.{}", word.to_lowercase()),
         parameters: json!({
             "session": call.session, "tool": call.tool, "input": call.input, "cwd": call.folder,
@@ -148,10 +147,6 @@ fn workspace(call: &ToolCall) -> Result<ResourceRef, Failure> {
 
 fn plain(sign: char, more: &[char]) -> char {
     if sign.is_ascii_alphanumeric() || more.contains(&sign) { sign } else { '-' }
-}
-
-fn cut(text: &str, chars: usize) -> String {
-    text.chars().take(chars).collect()
 }
 
 /// Returns the task of this call: the newest open one, or a new one.

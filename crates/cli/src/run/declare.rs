@@ -21,7 +21,7 @@ use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::text::{quoted, visible, within};
+use crate::text::{quoted, shortened, visible};
 
 /// The code of a command that is not run because something it depends on has changed.
 const CHANGED: &str = "command_changed";
@@ -95,7 +95,7 @@ impl Declaration {
     pub fn task(&self, args: &RunArgs, plan: Plan, client: &Client) -> NewTask {
         let title = args.title.clone().unwrap_or_else(|| visible(&self.line()));
         NewTask {
-            title: within(&title, TASK_TITLE_MAX_BYTES).to_owned(),
+            title: shortened(&title, TASK_TITLE_MAX_BYTES),
             task_type: args.task_type.clone(),
             parameters: self.parameters(args, client),
             resources: args.resources.clone(),
@@ -135,7 +135,7 @@ impl Declaration {
             resource: touched.resource.clone(),
             action: ChangeKind::Change,
             irreversible: true,
-            summary: within(&summary, CHANGE_SUMMARY_MAX_BYTES).to_owned(),
+            summary: shortened(&summary, CHANGE_SUMMARY_MAX_BYTES),
             before: None,
             after: None,
         });
@@ -249,5 +249,8 @@ mod tests {
         assert!(task.title.len() <= TASK_TITLE_MAX_BYTES);
         let summary = &task.plan.unwrap().changes[0].summary;
         assert!(summary.len() <= CHANGE_SUMMARY_MAX_BYTES);
+        for text in [&task.title, summary] {
+            assert!(text.ends_with(" of 5,007 characters)"), "{text}");
+        }
     }
 }

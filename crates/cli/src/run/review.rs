@@ -274,7 +274,7 @@ mod tests {
             "parameters": {}, "resources": [], "tags": [],
             "effect": { "origin": "declared", "counts": counts, "changes": [], "warnings": [],
                         "errors": [] },
-            "timeout_seconds": 3600, "rollback": { "strategy": "none" },
+            "shape": digest, "timeout_seconds": 3600, "rollback": { "strategy": "none" },
             "resubmission_of": null, "next_action": { "message": "wait" }
         }))
         .unwrap()

@@ -3,20 +3,18 @@
 
 use std::fmt::Write as _;
 
-use ade_api::tasks::{Effect, Mode, Task, TaskDecision, TaskSummary, TouchedResource};
-use ade_core::change::{ChangeKind, Origin};
+use ade_api::tasks::{Task, TaskDecision, TaskSummary};
 use ade_core::task::{State, SubState};
 use ade_core::task_ref::TaskRef;
 use comfy_table::Cell;
 
+use super::content::content;
 use crate::look::{self, time};
 use crate::output::{Output, Paint};
 use crate::text::{named, visible};
 
 /// The maximum length of a title in a list on a terminal.
 const TITLE_CHARS: usize = 48;
-/// The maximum number of changes to show.
-const CHANGES_SHOWN: usize = 20;
 
 fn risk(task: &TaskSummary) -> String {
     look::risk(task.risk)
@@ -91,7 +89,6 @@ pub fn whole(task: &Task, paint: Paint) -> String {
         ("task", summary.id.to_string()),
         ("state", format!("{} since {since}", state(summary, paint))),
         ("risk", risk(summary)),
-        ("type", visible(&summary.task_type)),
         ("author", author(summary)),
     ];
     if let Some(decision) = &summary.decision {
@@ -104,12 +101,11 @@ pub fn whole(task: &Task, paint: Paint) -> String {
         let tags: Vec<String> = task.tags.iter().map(|tag| visible(tag)).collect();
         rows.push(("tags", tags.join(", ")));
     }
-    rows.push(("touches", task.resources.iter().map(touched).collect::<Vec<_>>().join(", ")));
     rows.push(("revision", format!("{} {}", summary.revision, summary.digest)));
     for (label, text) in rows {
         let _ = writeln!(out, "  {label:<8} {text}");
     }
-    out.push_str(&effect(&task.effect, paint));
+    out.push_str(&content(task, paint));
     for warning in &task.warnings {
         let _ = writeln!(out, "  {:<8} {}", "warning", paint.yellow(&visible(&warning.message)));
     }
@@ -138,46 +134,6 @@ fn author(task: &TaskSummary) -> String {
         Some(agent) => format!("{agent} for {}", task.author_id),
         None => task.author_id.to_string(),
     }
-}
-
-fn touched(touched: &TouchedResource) -> String {
-    match touched.mode {
-        Some(Mode::Shared) => format!("{} (shared)", touched.resource),
-        Some(Mode::Exclusive) | None => touched.resource.to_string(),
-    }
-}
-
-pub fn effect(effect: &Effect, paint: Paint) -> String {
-    let counts = effect.counts;
-    let origin = match effect.origin {
-        Origin::Observed => "observed by a preview",
-        Origin::Declared => "declared by the author, not checked",
-    };
-    let mut out = format!(
-        "  {:<8} {} to add, {} to change, {} to remove; {} cannot be undone ({origin})\n",
-        "effect", counts.adds, counts.changes, counts.removes, counts.irreversible
-    );
-    for change in effect.changes.iter().take(CHANGES_SHOWN) {
-        let mark = match change.action {
-            ChangeKind::Add => paint.green("+"),
-            ChangeKind::Change => paint.yellow("~"),
-            ChangeKind::Remove => paint.red("-"),
-        };
-        let forever =
-            if change.irreversible { paint.red(" (cannot be undone)") } else { String::new() };
-        let summary = visible(&change.summary);
-        let _ = writeln!(out, "           {mark} {}  {summary}{forever}", change.resource);
-    }
-    if let Some(more) = effect.changes.len().checked_sub(CHANGES_SHOWN).filter(|more| *more > 0) {
-        let _ = writeln!(out, "           … and {more} more");
-    }
-    for warning in &effect.warnings {
-        let _ = writeln!(out, "  {:<8} {}", "warning", paint.yellow(&visible(warning)));
-    }
-    for error in &effect.errors {
-        let _ = writeln!(out, "  {:<8} {}", "error", paint.red(&visible(error)));
-    }
-    out
 }
 
 /// Returns the most likely next command.

@@ -37,6 +37,72 @@ async fn decide_approves_what_was_shown() {
     assert!([Some(71), Some(77)].contains(&late.code), "{}", late.err);
 }
 
+/// Keys of a word that was typed into this window before the command had asked anything.
+#[tokio::test]
+async fn decide_ignores_keys_pressed_before_the_question() {
+    let at = Installation::start().await;
+    at.calm().await;
+    let id = at.reviewing("Add a file").await;
+    for typed in [&b"y\r"[..], b"yes\ryes\ry\r"] {
+        let approve = at.ade_as(&at.reviewer, &["approve", &id]);
+        let mut terminal = Terminal::start_after(typed, &approve);
+        terminal.until("Approve revision 1?").await;
+        terminal.press(b"\r").await;
+        let (status, screen) = terminal.end().await;
+        assert_eq!(status.code(), Some(1), "{screen}");
+        assert_eq!(at.task(&id).await["state"], "REVIEWING");
+    }
+}
+
+/// The digest covers parameters and values, so a vote without them would be a vote on something
+/// that was not shown.
+#[tokio::test]
+async fn decide_shows_parameters_and_every_change() {
+    let at = Installation::start().await;
+    at.calm().await;
+    let changes: Vec<Value> = (0..30)
+        .map(|n| {
+            json!({
+                "resource": "host:a", "action": "change", "irreversible": false,
+                "summary": format!("refresh statistics {n}"), "before": format!("old {n}"),
+                "after": { "new": n }
+            })
+        })
+        .collect();
+    let body = json!({
+        "title": "Refresh planner statistics", "type": "command.run",
+        "parameters": { "sql": "ANALYZE;\nDROP TABLE customer; GRANT ALL TO PUBLIC" },
+        "resources": [{ "resource": "host:a", "mode": "shared" }], "submit": true,
+        "plan": { "changes": changes }
+    });
+    let id = at.post(&at.agent, "/v1/tasks", body).await["id"].as_str().unwrap().to_owned();
+    at.task_in("REVIEWING").await;
+    let got = ended(at.ade(&["tasks", "get", &id])).await.with(0).out;
+    let mut terminal = Terminal::start(&at.ade_as(&at.reviewer, &["approve", &id]));
+    terminal.until("Page 1 of 2").await;
+    terminal.press(b"\r").await;
+    terminal.until("Approve revision 1?").await;
+    let screen = terminal.screen();
+    for shown in [&got, &screen] {
+        assert!(shown.contains("│ DROP TABLE customer; GRANT ALL TO PUBLIC"), "{shown}");
+        assert!(shown.contains("host:a (shared)"), "{shown}");
+        for n in 0..30 {
+            assert!(shown.contains(&format!("refresh statistics {n}")), "{n}: {shown}");
+            assert!(shown.contains(&format!("before: old {n}")), "{n}: {shown}");
+            assert!(shown.contains(&format!("\"new\": {n}")), "{n}: {shown}");
+        }
+    }
+    terminal.press(b"\r").await;
+    assert_eq!(terminal.end().await.0.code(), Some(1));
+    // Who stops reading does not vote.
+    let mut terminal = Terminal::start(&at.ade_as(&at.reviewer, &["approve", &id]));
+    terminal.until("Page 1 of 2").await;
+    terminal.press(b"q\r").await;
+    let (status, screen) = terminal.end().await;
+    assert_eq!(status.code(), Some(1), "{screen}");
+    assert_eq!(at.task(&id).await["state"], "REVIEWING");
+}
+
 #[tokio::test]
 async fn decide_without_a_terminal_needs_yes_and_a_person() {
     let at = Installation::start().await;
@@ -110,9 +176,14 @@ async fn decide_several_with_reasons_that_reach_the_author() {
     let on = ["api", "PUT", "/v1/flags/batch_approvals", "-d", r#"{"enabled":true}"#];
     ended(at.ade_as(&at.admin, &on)).await.with(0);
     let (second, third) = (at.reviewing("Second").await, at.reviewing("Third").await);
+    let other = at.reviewing_with("Other", json!({ "n": 2 })).await;
+    let args = ["approve", &second, &other, "--yes"];
+    ended(at.ade_as(&at.reviewer, &args)).await.with(77).says("makes another change");
+    let args = ["reject", &other, "--reason", "not this one"];
+    ended(at.ade_as(&at.reviewer, &args)).await.with(0);
     let args = ["approve", &second, &third, "--yes"];
     let both = ended(at.ade_as(&at.reviewer, &args)).await.with(0);
-    both.prints("saved: ");
+    both.prints("saved: ").says("n: 1\n");
     for id in [&second, &third] {
         assert_eq!(at.task(id).await["state"], "APPROVED");
     }

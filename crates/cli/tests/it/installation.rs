@@ -285,8 +285,12 @@ impl Installation {
 
     /// Creates a task of the agent that is in review.
     pub async fn reviewing(&self, title: &str) -> String {
+        self.reviewing_with(title, json!({ "n": 1 })).await
+    }
+
+    pub async fn reviewing_with(&self, title: &str, parameters: Value) -> String {
         let body = json!({
-            "title": title, "type": "command.run", "parameters": { "n": 1 },
+            "title": title, "type": "command.run", "parameters": parameters,
             "resources": [{ "resource": "host:a", "mode": "shared" }],
             "plan": { "changes": [{
                 "resource": "host:a", "action": "add", "irreversible": false, "summary": "a file"

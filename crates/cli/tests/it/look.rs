@@ -104,7 +104,7 @@ async fn exit_codes_match_their_outcomes() {
         (64, &at.agent, vec!["tasks", "nothing"]),
         (64, &at.agent, vec!["tasks", "list", "-o", "xml"]),
         (68, &at.agent, vec!["tasks", "get", GONE]),
-        (68, &at.admin, vec!["unfreeze"]),
+        (68, &at.admin, vec!["unfreeze", "--reason", "over", "--yes"]),
         (71, &at.agent, vec!["tasks", "retry", &draft]),
         (72, &at.agent, vec!["locks", "acquire", "host:z"]),
         (75, &at.agent, vec!["tasks", "wait", &other, "--timeout", "1s"]),

@@ -189,8 +189,14 @@ async fn delegations_freezes_audit_and_webhooks_work() {
     frozen.prints("Froze applies for environment prod");
     let listed = admin(&at, &["freezes", "list"]).await.with(0);
     listed.prints("active").prints("INC-1");
-    admin(&at, &["unfreeze"]).await.with(0).prints("Lifted the freeze of");
-    admin(&at, &["unfreeze"]).await.with(68).says("no freeze is active");
+    admin(&at, &["unfreeze"]).await.with(64).says("--reason");
+    let lift = ["unfreeze", "--reason", "INC-441 is over"];
+    admin(&at, &lift).await.with(64).says("cannot ask for confirmation");
+    let lift = ["unfreeze", "--reason", "INC-441 is over", "--yes"];
+    let ended = admin(&at, &lift).await.with(0);
+    ended.prints("Lifted the freeze of").says("approved task");
+    admin(&at, &["audit", "list"]).await.with(0).prints("freeze.lift");
+    admin(&at, &lift).await.with(68).says("no freeze is active");
 
     let audit = admin(&at, &["audit", "list", "--from", "1h", "-n", "5"]).await.with(0);
     assert!(

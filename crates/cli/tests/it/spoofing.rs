@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use ade_core::sanitize_display::visible;
 use serde_json::{Value, json};
 
 use crate::installation::{Installation, ended};
@@ -96,4 +97,81 @@ async fn terminal_shows_spoofing_samples_escaped() {
         let left = letters.find(|c| *c != JOINER && acting.contains(c));
         assert_eq!(left, None, "{screen:?}");
     }
+}
+
+/// Returns every name and value, however deep, as the terminal shows it: line by line.
+fn texts(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
+        Value::Object(fields) => {
+            for (name, inner) in fields {
+                found.push(name.clone());
+                texts(inner, found);
+            }
+        }
+        Value::String(text) => found.push(text.clone()),
+        other => found.push(other.to_string()),
+    }
+}
+
+/// The text as it is, or as JSON if it is part of a list, an object or an unusual name.
+fn is_shown(screen: &str, text: &str) -> bool {
+    let json = Value::String(text.to_owned()).to_string();
+    let lines: Vec<String> = text.split('\n').map(visible).collect();
+    let quoted = visible(json.trim_matches('"'));
+    lines.iter().all(|line| screen.contains(line.as_str())) || screen.contains(&quoted)
+}
+
+/// What the digest covers is on the screen before the question, page by page.
+#[tokio::test]
+async fn terminal_vote_shows_every_text_or_cannot_be_cast() {
+    let at = Installation::start().await;
+    at.calm().await;
+    let samples: Vec<Sample> = serde_json::from_str(SAMPLES).unwrap();
+    let kept: Vec<&String> =
+        samples.iter().map(|[text, _]| text).filter(|text| !text.contains('\0')).collect();
+    let mut parameters: serde_json::Map<String, Value> =
+        kept.iter().enumerate().map(|(nth, text)| (format!("{text}{nth}"), json!(text))).collect();
+    parameters.insert("nested".to_owned(), json!({ "list": kept, "none": null, "n": 7 }));
+    parameters.insert("long".to_owned(), json!(format!("{};DROP", "x".repeat(30_000))));
+    let mut body = asked(&kept.iter().map(|text| text.as_str()).collect::<Vec<_>>());
+    for change in body["plan"]["changes"].as_array_mut().unwrap() {
+        change["before"] = json!({ "was": change["summary"] });
+        change["after"] = change["summary"].clone();
+    }
+    body["parameters"] = Value::Object(parameters);
+    body["submit"] = json!(true);
+    let id = at.post(&at.agent, "/v1/tasks", body).await["id"].as_str().unwrap().to_owned();
+    at.task_in("REVIEWING").await;
+    let task = at.task(&id).await;
+    let mut covered = Vec::new();
+    for part in [&task["type"], &task["parameters"], &task["resources"][0]["resource"]] {
+        texts(part, &mut covered);
+    }
+    for change in task["effect"]["changes"].as_array().unwrap() {
+        for part in ["summary", "before", "after", "resource"] {
+            texts(&change[part], &mut covered);
+        }
+    }
+    let mut approve = at.ade_as(&at.reviewer, &["approve", &id]);
+    approve.env("NO_COLOR", "1");
+    let mut terminal = Terminal::start(&approve);
+    terminal.until("Page 1 of ").await;
+    let screen = terminal.screen();
+    let pages = screen.split("Page 1 of ").nth(1).unwrap();
+    let pages: usize = pages.split('.').next().unwrap().parse().unwrap();
+    assert!(pages > 5, "{pages}");
+    for page in 1..pages {
+        terminal.until(&format!("Page {page} of {pages}. ")).await;
+        assert!(!terminal.screen().contains("Approve revision"), "page {page}");
+        terminal.press(b"\r").await;
+    }
+    terminal.until("Approve revision 1?").await;
+    // A line that is longer than a page continues behind the question for the next one.
+    let screen = terminal.screen().replace("\r\n", "\n");
+    let screen: String = screen.split('\n').filter(|line| !line.starts_with("Page ")).collect();
+    let missing: Vec<&String> = covered.iter().filter(|text| !is_shown(&screen, text)).collect();
+    assert_eq!(missing, Vec::<&String>::new(), "{screen}");
+    terminal.press(b"\r").await;
+    assert_eq!(terminal.end().await.0.code(), Some(1));
 }

@@ -24,8 +24,14 @@ pub struct Terminal {
 impl Terminal {
     /// Starts a command with the terminal as its standard streams.
     pub fn start(command: &Command) -> Self {
+        Self::start_after(b"", command)
+    }
+
+    /// Like [`Terminal::start`], with keys that were pressed before the command started.
+    pub fn start_after(keys: &[u8], command: &Command) -> Self {
         let (pty, pts) = pty_process::open().unwrap();
         pty.resize(Size::new(24, 100)).unwrap();
+        assert_eq!(rustix::io::write(&pty, keys).unwrap(), keys.len());
         let plain = command.as_std();
         let mut inside = pty_process::Command::new(plain.get_program())
             .args(plain.get_args())

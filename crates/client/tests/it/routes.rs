@@ -239,7 +239,7 @@ async fn rules(client: &Client) {
         ends_at: None,
     };
     refused(freezes.create(&new).await);
-    refused(freezes.lift(FreezeId::from_u128(1)).await);
+    refused(freezes.lift(FreezeId::from_u128(1), "over".to_owned()).await);
     pending_changes(client).await;
 }
 

@@ -1,6 +1,6 @@
 //! Decisions on many tasks at once. Each item is decided by the same rules as a single decision,
-//! and the batch is written completely or not at all. Tasks that a person cannot have reviewed in
-//! bulk are refused: CRITICAL ones always, HIGH ones unless every item is the same change.
+//! and the batch is written completely or not at all. All items are the same change to different
+//! resources, so that a person can review them together; CRITICAL tasks are decided separately.
 
 use std::collections::BTreeSet;
 
@@ -49,10 +49,10 @@ pub enum ItemRefusal {
     #[error("the task's risk is CRITICAL: decide it separately")]
     Critical,
     #[error(
-        "the task's risk is HIGH and the batch contains other changes: decide it separately, or \
-         only with identical changes"
+        "the task makes another change than the first item of the batch: decide it in another \
+         batch; the items of a batch have the same `shape`"
     )]
-    HighAmongOthers,
+    OtherShape,
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
@@ -90,15 +90,19 @@ pub fn preflight(
         Answer::Approve | Answer::Reject => {}
         Answer::RequestChanges => return Err(BatchRefusal::Answer),
     }
-    let shapes: BTreeSet<_> = items.iter().map(|item| item.task.content.shape).collect();
-    let is_uniform = shapes.len() == 1;
+    // A task that has changed since the look is refused as such and says nothing about the others.
+    let is_current = |item: &&BatchTask<'_>| item.seen.digest == item.task.content.digest;
+    let shape = items.iter().find(is_current).map(|item| item.task.content.shape);
     let mut met = BTreeSet::new();
     let verdicts = items
         .iter()
         .map(|item| {
             let is_first = met.insert(item.task.id);
             let verdict = if is_first {
-                judge(item, order, (is_uniform, installation), now)
+                judge(item, order, installation, now).and_then(|decision| {
+                    let is_same = Some(item.task.content.shape) == shape;
+                    if is_same { Ok(decision) } else { Err(ItemRefusal::OtherShape) }
+                })
             } else {
                 Err(ItemRefusal::Twice)
             };
@@ -111,13 +115,11 @@ pub fn preflight(
 fn judge(
     item: &BatchTask<'_>,
     order: &BatchOrder,
-    (is_uniform, installation): (bool, Thresholds),
+    installation: Thresholds,
     now: Timestamp,
 ) -> Result<Decision, ItemRefusal> {
-    match item.task.content.level_at_least(installation) {
-        Level::Critical => return Err(ItemRefusal::Critical),
-        Level::High if !is_uniform => return Err(ItemRefusal::HighAmongOthers),
-        Level::Low | Level::Medium | Level::High => {}
+    if item.task.content.level_at_least(installation) == Level::Critical {
+        return Err(ItemRefusal::Critical);
     }
     let vote =
         Command::Vote { answer: order.answer, seen: item.seen, reason: order.reason.clone() };

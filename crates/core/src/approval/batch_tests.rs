@@ -86,16 +86,46 @@ fn batch_with_a_critical_item_is_refused() {
 }
 
 #[test]
-fn batch_with_high_items_needs_identical_changes() {
+fn batch_of_other_changes_is_refused_at_every_level() {
+    let world = world();
+    for level in [Level::Low, Level::Medium, Level::High] {
+        let mut tasks = tasks(&world, 3);
+        for task in &mut tasks {
+            task.content.level = level;
+        }
+        for answer in [Answer::Approve, Answer::Reject] {
+            let preflight = run(&world, &tasks, &order(answer)).unwrap();
+            assert!(preflight.all().is_some(), "{level:?}: all of one shape");
+            for other in 0..3 {
+                let mut mixed = tasks.clone();
+                mixed[other].content.shape = Digest::of(b"another shape");
+                let preflight = run(&world, &mixed, &order(answer)).unwrap();
+                assert_eq!(preflight.all(), None, "{level:?}: nothing is written");
+                for (at, (_, verdict)) in preflight.verdicts.iter().enumerate() {
+                    let is_other = mixed[at].content.shape != mixed[0].content.shape;
+                    let is_refused = *verdict == Err(ItemRefusal::OtherShape);
+                    assert_eq!(is_refused, is_other, "{level:?}: item {at} of {other}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn batch_shape_is_that_of_the_first_unchanged_item() {
     let world = world();
     let mut tasks = tasks(&world, 3);
-    tasks[0].content.level = Level::High;
-    let preflight = run(&world, &tasks, &order(Answer::Approve)).unwrap();
-    assert!(preflight.all().is_some(), "all of one shape");
-    tasks[2].content.shape = Digest::of(b"another shape");
-    let preflight = run(&world, &tasks, &order(Answer::Approve)).unwrap();
-    assert_eq!(preflight.verdicts[0].1, Err(ItemRefusal::HighAmongOthers));
-    assert!(preflight.verdicts[2].1.is_ok(), "this one is not risky");
+    tasks[0].content.shape = Digest::of(b"the new shape");
+    let actor = user(ALICE);
+    let facts = world.facts(&actor);
+    let mut items: Vec<BatchTask<'_>> =
+        tasks.iter().map(|task| BatchTask { task, facts: &facts, seen: seen(task) }).collect();
+    items[0].seen.digest = Digest::of(b"what was on screen");
+    let preflight =
+        preflight(&items, &order(Answer::Approve), Thresholds::default(), at(1)).unwrap();
+    let [stale, second, third] = &preflight.verdicts[..] else { panic!("{preflight:?}") };
+    let is_stale = matches!(stale.1, Err(ItemRefusal::Refused(Refusal::StaleRevision { .. })));
+    assert!(is_stale && second.1.is_ok() && third.1.is_ok(), "{preflight:?}");
 }
 
 #[test]

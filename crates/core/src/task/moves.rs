@@ -90,6 +90,12 @@ pub const MOVES: &[Move] = &[
     evidence(CommandKind::Reject, AFTER_REVIEW, REVIEWER),
     evidence(CommandKind::RequestChanges, AFTER_REVIEW, REVIEWER),
     stays(CommandKind::WithdrawVote, &[Reviewing], "the voter"),
+    act(
+        CommandKind::WithdrawVote,
+        &[Approved],
+        &[To::State(Approved), To::State(Submitted)],
+        "the voter",
+    ),
     stays(CommandKind::Delegate, &[Reviewing], "the assigned reviewer"),
     stays(CommandKind::Escalate, &[Reviewing], SYSTEM),
     stays(CommandKind::Extend, &[Reviewing], "an assigned reviewer, an admin"),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::decision::{Decision, Write};
 use super::{
     Agreement, AuthorityAge, Basis, Command, DecisionOutcome, Facts, Refusal, State, Task,
-    TaskRules, To, content,
+    TaskRules, To, basis, content,
 };
 use crate::approval::assignment::ReviewRequest;
 use crate::approval::delegation::DelegationError;
@@ -193,6 +193,8 @@ fn may_answer(requests: &[ReviewRequest]) -> Vec<UserId> {
     requests.iter().map(|request| request.reviewer).collect()
 }
 
+/// Withdraws the actor's vote, until the apply starts. An approval that does not hold without it
+/// returns to review.
 pub fn withdraw(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decision, Refusal> {
     let voter = facts.person()?;
     let counts = task.votes.iter().rfind(|vote| {
@@ -204,9 +206,22 @@ pub fn withdraw(task: &Task, facts: &Facts<'_>, now: Timestamp) -> Result<Decisi
     if counts.is_none_or(|vote| vote.withdrawn) {
         return Err(Refusal::NothingToWithdraw);
     }
+    let withdrawn = Write::WithdrawVote { voter };
+    if task.state == State::Approved {
+        let decision = Decision::stay(task).write(withdrawn.clone());
+        let without = task.after(&decision, now).ok_or(Refusal::NothingToWithdraw)?;
+        if basis::check(&without, facts, now).is_ok() {
+            return Ok(decision.tell(EventKind::ApprovalWithdrawn));
+        }
+        return Ok(Decision::to(task, State::Submitted)
+            .write(withdrawn)
+            .write(Write::ClearBasis)
+            .tell(EventKind::ApprovalWithdrawn)
+            .tell(EventKind::TaskReviewReopened));
+    }
     let rules = TaskRules::of(task, facts, now);
     let requests = facts.seating(task, &rules, now).requests();
-    let mut decision = Decision::stay(task).write(Write::WithdrawVote { voter });
+    let mut decision = Decision::stay(task).write(withdrawn);
     // A person who withdraws a vote is asked again, if they may still answer.
     let request = requests.into_iter().find(|request| request.reviewer == voter);
     if let Some(request) = request {

@@ -38,10 +38,6 @@ fn risk(score: Score, level: Level) -> Risk {
     Risk { score: score.points(), level }
 }
 
-fn mode(text: Option<&String>) -> Option<Mode> {
-    text.and_then(|text| Mode::parse(text))
-}
-
 fn strict(of: Option<&StrictValue>) -> Result<Option<Value>, Error> {
     of.map(value).transpose()
 }
@@ -137,6 +133,7 @@ pub fn decided_with(
             .collect(),
         tags: subject.tags.clone(),
         effect: effect(&body.effect)?,
+        shape: task.content.shape,
         timeout_seconds: label.heading.timeout_seconds,
         rollback: rollback(&label.heading.rollback),
         resubmission_of: label.heading.resubmits,
@@ -160,6 +157,7 @@ pub fn decided_whole(
         resources: resources.map(|(name, mode)| touched(name, mode.as_ref())).collect(),
         tags: revision.tags.iter().cloned().collect(),
         effect: effect(&revision.effect)?,
+        shape: task.content.shape,
         timeout_seconds: label.heading.timeout_seconds,
         rollback: rollback(&label.heading.rollback),
         resubmission_of: label.heading.resubmits,
@@ -178,7 +176,7 @@ fn rollback(rollback: &task::Rollback) -> Rollback {
 }
 
 fn touched(resource: &ResourceRef, text: Option<&String>) -> TouchedResource {
-    TouchedResource { resource: resource.clone(), mode: mode(text) }
+    TouchedResource { resource: resource.clone(), mode: text.and_then(|text| Mode::parse(text)) }
 }
 
 pub fn viewed(app: &App, view: &View) -> Result<Task, Error> {
@@ -215,6 +213,7 @@ pub fn viewed(app: &App, view: &View) -> Result<Task, Error> {
         resources: revision.resources.iter().map(|(r, mode)| touched(r, mode.as_ref())).collect(),
         tags: revision.tags.iter().cloned().collect(),
         effect: effect(&revision.effect)?,
+        shape: revision.shape,
         timeout_seconds: view.heading.timeout_seconds,
         rollback: rollback(&view.heading.rollback),
         resubmission_of: view.heading.resubmits,

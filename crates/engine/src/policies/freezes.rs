@@ -45,14 +45,17 @@ pub(crate) async fn lift(
     act: &mut AdminCommand<'_>,
     by: UserId,
     id: FreezeId,
+    reason: Option<String>,
 ) -> Result<Applied, Error> {
+    check_reason("reason", reason.as_deref())?;
     let known = freezes::get(&mut act.tx, id).await?;
     let known = known.ok_or(Error::NotFound { what: "freeze" })?;
     if known.lifted_at.is_some() {
         return Err(Error::Closed { what: "freeze", why: "it is already lifted" });
     }
     freezes::lift(&mut act.tx, id, by).await?;
-    applied(act, id, ("freeze.lift", EventKind::FreezeLifted), 200).await
+    let applied = applied(act, id, ("freeze.lift", EventKind::FreezeLifted), 200).await?;
+    Ok(applied.because(reason))
 }
 
 /// Lists freezes, newest first, including lifted ones.

@@ -147,7 +147,8 @@ pub async fn vote(
     .await
 }
 
-/// Withdraws the caller's own latest decision, while the review is open.
+/// Withdraws the caller's own latest decision, until the apply starts. An approval that does not
+/// hold without it returns to review.
 pub async fn withdraw(
     app: &App,
     caller: &Caller,

@@ -50,7 +50,7 @@ pub enum RuleChange {
     #[serde(rename = "delegation.create")]
     CreateDelegation { owner: UserId, new: NewDelegation },
     #[serde(rename = "freeze.lift")]
-    LiftFreeze { id: FreezeId },
+    LiftFreeze { id: FreezeId, reason: Option<String> },
     #[serde(rename = "policy.publish")]
     PublishPolicy { draft_id: PolicyDraftId, name: String, digest: Digest, reason: Option<String> },
 }
@@ -95,7 +95,7 @@ impl RuleChange {
             Self::SetGroupRoles(roles) => roles.issuer.clone(),
             Self::ChangeAgent { id, .. } => id.to_string(),
             Self::CreateDelegation { owner, .. } => owner.to_string(),
-            Self::LiftFreeze { id } => id.to_string(),
+            Self::LiftFreeze { id, .. } => id.to_string(),
             Self::PublishPolicy { name, .. } => name.clone(),
         }
     }
@@ -106,7 +106,7 @@ impl RuleChange {
             Self::SetRisk { new, .. } => new.reason.clone(),
             Self::SetTimeouts { new, .. } => new.reason.clone(),
             Self::SetFlag { set, .. } => set.reason.clone(),
-            Self::PublishPolicy { reason, .. } => reason.clone(),
+            Self::PublishPolicy { reason, .. } | Self::LiftFreeze { reason, .. } => reason.clone(),
             _ => None,
         }
     }
@@ -183,7 +183,7 @@ impl RuleChange {
             Self::CreateDelegation { owner, new } => {
                 review::create_delegation_for(act, owner, &new).await
             }
-            Self::LiftFreeze { id } => policies::lift_freeze(act, by, id).await,
+            Self::LiftFreeze { id, reason } => policies::lift_freeze(act, by, id, reason).await,
             Self::PublishPolicy { draft_id, .. } => policies::publish_waiting(act, draft_id).await,
         }
     }

@@ -58,7 +58,8 @@ pub async fn create(
     let book = app.books.current(&mut tx).await?;
     heading.timeout_seconds = timeout.unwrap_or(book.timeouts.task.default_timeout_seconds);
     let previewed = Previewed { proposal: &proposal, tags, preview };
-    let (body, rated) = match draft(app, caller, &mut tx, book, heading, previewed).await {
+    let drafted = Box::pin(draft(app, caller, &mut tx, book, heading, previewed)).await;
+    let (body, rated) = match drafted {
         Ok(written) => written,
         Err(Error::Refused(Refusal::Denied(denied))) => {
             let object = caller.tenant.to_string();

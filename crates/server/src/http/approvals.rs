@@ -158,7 +158,10 @@ pub async fn request_changes(
     Ok(EngineReply(voted.await?))
 }
 
-/// Withdraw your vote while the review is open
+/// Withdraw your vote
+///
+/// Possible until the apply starts. An approval that does not hold without the vote returns to
+/// review.
 #[utoipa::path(post, path = "/v1/approvals/{id}/withdraw", tag = "approvals",
     params(("id" = schema::ApprovalId, Path), RepeatHeader),
     responses((status = 200, description = "The task without the vote", body = TaskSummary)))]

@@ -21,7 +21,8 @@ pub struct BatchQuery {
 
 /// Approve or reject up to 200 requests, all or none
 ///
-/// CRITICAL tasks are refused; HIGH ones are accepted only among identical changes.
+/// All tasks must make the same change, to whatever resources: their `shape` is equal. CRITICAL
+/// tasks are refused.
 #[utoipa::path(post, path = "/v1/approvals/batch", tag = "approvals", operation_id = "decide_batch",
     params(BatchQuery, RepeatHeader), request_body = NewBatch,
     responses((status = 200, description = "All answers are recorded, or would be",

@@ -8,6 +8,8 @@ use ade_core::ids::FreezeId;
 use ade_engine::policies::freezes;
 use ade_engine::rule_changes::{self, RuleChange};
 use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use utoipa::IntoParams;
 
 use super::auth_layer::Authenticated;
 use super::error::ApiError;
@@ -43,18 +45,30 @@ pub async fn list(
     Ok(page(freezes::list(shared.app(), &caller, span).await?, &caller, &"freezes"))
 }
 
+#[derive(Debug, Clone, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LiftQuery {
+    /// Why applies may start again, for the audit log.
+    #[param(max_length = 4096)]
+    pub reason: Option<String>,
+}
+
 /// Lift a freeze
+///
+/// Approved tasks that wait only for the freeze can be applied at once.
 #[utoipa::path(delete, path = "/v1/freezes/{id}", tag = "freezes",
-    params(("id" = schema::FreezeId, Path), RepeatHeader),
+    params(("id" = schema::FreezeId, Path), LiftQuery, RepeatHeader),
     responses((status = 200, description = "The final state", body = Freeze),
               (status = 202, description = "It waits for a second admin", body = PendingChange)))]
 pub async fn lift(
     State(shared): State<Shared>,
     Authenticated(caller): Authenticated,
     Path(id): Path<FreezeId>,
+    Query(query): Query<LiftQuery>,
     key: IdempotencyKey,
 ) -> Result<EngineReply, ApiError> {
-    let attempt = attempt("freezes.lift", &id.to_string(), key, &());
-    let change = RuleChange::LiftFreeze { id };
+    let attempt = attempt("freezes.lift", &id.to_string(), key, &query);
+    let change = RuleChange::LiftFreeze { id, reason: query.reason };
     Ok(EngineReply(rule_changes::submit(shared.app(), &caller, &attempt, change).await?))
 }

@@ -11,6 +11,8 @@ cases! {
         Happy "POST /v1/approvals/batch",
         Conflict "POST /v1/approvals/batch";
     batch_with_one_changed_item_writes_nothing: Conflict "POST /v1/approvals/batch";
+    batch_of_other_changes_is_refused_and_shapes_are_shown:
+        Conflict "POST /v1/approvals/batch";
     batch_without_its_flag_allows_only_a_dry_run: Conflict "POST /v1/approvals/batch";
     batch_with_a_skipped_repeated_or_unknown_item_is_refused: Denied "POST /v1/approvals/batch";
 }
@@ -23,8 +25,9 @@ async fn waiting(world: &World, author: &Person, reviewer: &Person, count: usize
     let path = "/v1/resources/database/orders";
     world.send("PUT", &world.admin.token, path, Some(entry), &[]).await.expect(200);
     let mut items = Vec::new();
-    for number in 0..count {
-        let task = world.reviewing(author, &format!("task {number}")).await;
+    for _ in 0..count {
+        // The title is also a parameter, and a batch contains only equal changes.
+        let task = world.reviewing(author, "task").await;
         let approval = world.request(reviewer, &task).await;
         let item = json!({
             "approval_id": approval, "revision": task["revision"], "digest": task["digest"]
@@ -82,6 +85,39 @@ async fn batch_with_one_changed_item_writes_nothing(world: &World) {
     assert_eq!(states(world, &bob, &items).await, ["REVIEWING"; 3]);
     let leaves = "SELECT count(*) FROM audit_entry WHERE action = 'task.approve'";
     assert_eq!(world.database.number(leaves).await, 0);
+}
+
+async fn batch_of_other_changes_is_refused_and_shapes_are_shown(world: &World) {
+    let bob = world.person("Bob", &["author"]).await;
+    let rea = world.person("Rea", &["reviewer"]).await;
+    let mut items = waiting(world, &bob, &rea, 3).await;
+    let last = &items[2]["task"];
+    let other = json!({ "parameters": { "for": "something else" } });
+    let path = format!("/v1/tasks/{}", id(last));
+    let matching = [("if-match", &*quoted(last))];
+    world.send("PATCH", &bob.token, &path, Some(other), &matching).await.expect(200);
+    world.work("review_opener").await;
+    let last = world.get(&rea.token, &path).await.expect(200);
+    assert_eq!(last["risk"]["level"], "medium", "{last}");
+    items[2]["item"] = json!({
+        "approval_id": world.request(&rea, &last).await, "revision": last["revision"],
+        "digest": last["digest"]
+    });
+    let [first, second] = [0, 1].map(|at| items[at]["task"]["shape"].clone());
+    assert!(first.is_string() && first == second && first != last["shape"], "{items:?} {last}");
+    for action in ["approve", "reject"] {
+        let mut mixed = batch(&items);
+        mixed["action"] = json!(action);
+        mixed["reason"] = json!("looked at");
+        let refused = world.post(&rea.token, "/v1/approvals/batch", mixed).await;
+        let refused = refused.refused(409, "batch_refused");
+        let why = refused["items"][2]["refusal"].as_str().unwrap();
+        assert!(why.contains("another change"), "{why}");
+        assert!(refused["items"][0]["refusal"].is_null(), "{refused}");
+    }
+    assert_eq!(states(world, &bob, &items).await, ["REVIEWING"; 3]);
+    items.pop();
+    world.post(&rea.token, "/v1/approvals/batch", batch(&items)).await.expect(200);
 }
 
 async fn batch_with_a_skipped_repeated_or_unknown_item_is_refused(world: &World) {

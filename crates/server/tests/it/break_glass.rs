@@ -116,8 +116,12 @@ async fn freeze_by_an_operator_is_explained_and_lifted_once(world: &World) {
     assert_eq!(gate(&world.get(&bob.token, &explain).await.expect(200)), false);
     let path = format!("/v1/freezes/{}", id(&freeze));
     world.send("DELETE", &bob.token, &path, None, &[]).await.refused(403, "not_allowed");
-    let gone = world.send("DELETE", &operator.token, &path, None, &[]).await.expect(200);
+    let over = format!("{path}?reason=the%20month%20is%20over");
+    let gone = world.send("DELETE", &operator.token, &over, None, &[]).await.expect(200);
     assert_eq!(gone["in_force"], false);
+    let why = "SELECT reason FROM audit_entry WHERE action = 'freeze.lift' AND kind = 'change'";
+    let why = world.database.session().await.text(why).await;
+    assert_eq!(why, "the month is over");
     world.send("DELETE", &operator.token, &path, None, &[]).await.refused(409, "closed");
     assert_eq!(gate(&world.get(&bob.token, &explain).await.expect(200)), true);
     let events = "SELECT coalesce(string_agg(kind, ' ' ORDER BY xid, seq), '') FROM outbox

@@ -553,3 +553,45 @@ async fn llms_text_names_every_tool_and_only_real_routes() {
         assert!(routes.iter().any(is_it), "{method} {path} does not exist");
     }
 }
+
+/// Votes are bound to a digest; a reviewer who reads a request with a tool sees all that it covers.
+#[tokio::test]
+async fn mcp_read_by_a_reviewer_has_all_that_the_digest_covers() {
+    let world = World::new().await;
+    let stage = stage(&world).await;
+    let samples: Vec<[String; 2]> =
+        serde_json::from_str(include_str!("../../../core/samples/spoofing.json")).unwrap();
+    let texts: Vec<&String> =
+        samples.iter().map(|[text, _]| text).filter(|text| !text.contains('\0')).collect();
+    let change = |text: &&String| {
+        json!({
+            "resource": "database:acme", "action": "change", "irreversible": false,
+            "summary": text, "before": text, "after": { "value": text }
+        })
+    };
+    let body = json!({
+        "title": "Hide something", "type": "acme.hide", "submit": true,
+        "parameters": { "texts": texts, "long": "x".repeat(20_000) },
+        "resources": [{ "resource": "database:acme", "mode": "shared" }],
+        "plan": { "changes": texts.iter().map(change).collect::<Vec<_>>(), "warnings": ["slow"] }
+    });
+    let task = world.post(&stage.bot.token, "/v1/tasks", body).await.expect(201);
+    let read = json!({ "task_id": task["id"] });
+    let read = call(&world, &stage.rea, Tool::GetRequest, read).await.done();
+    let effect = &task["effect"];
+    for (name, covered) in [
+        ("type", &task["type"]),
+        ("digest", &task["digest"]),
+        ("revision", &task["revision"]),
+        ("parameters", &task["parameters"]),
+        ("resources", &task["resources"]),
+        ("origin", &effect["origin"]),
+        ("changes", &effect["changes"]),
+    ] {
+        assert!(!covered.is_null() && read[name] == *covered, "{name} of {read}");
+    }
+    for warning in effect["warnings"].as_array().unwrap() {
+        assert!(read["warnings"].as_array().unwrap().contains(warning), "{read}");
+    }
+    assert_eq!(read["parameters"]["texts"].as_array().unwrap().len(), texts.len());
+}

@@ -25,7 +25,7 @@ const EXPECTED: &str = "
     | approve         *   .   RA  *   *   *   *   *   *   *   *
     | reject          *   .   RJ  *   *   *   *   *   *   *   *
     | request_changes *   .   D   *   *   *   *   *   *   *   *
-    | withdraw_vote   .   .   R   .   .   .   .   .   .   .   .
+    | withdraw_vote   .   .   R   AS  .   .   .   .   .   .   .
     | delegate        .   .   R   .   .   .   .   .   .   .   .
     | escalate        .   .   R   .   .   .   .   .   .   .   .
     | extend          .   .   R   .   .   .   .   .   .   .   .

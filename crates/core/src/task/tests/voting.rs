@@ -269,6 +269,32 @@ fn vote_withdrawn_stops_counting_and_reopens_the_request() {
 }
 
 #[test]
+fn vote_withdrawn_after_the_approval_returns_it_to_review() {
+    let world = world();
+    let task = world.reviewing(at(0));
+    let task = world.step(&task, &user(ALICE), &yes(&task), at(1));
+    let approved = world.step(&task, &user(BOB), &yes(&task), at(2));
+    assert_eq!(approved.state, State::Approved);
+    let task = world.step(&approved, &user(BOB), &Command::WithdrawVote, at(3));
+    assert_eq!((task.state, &task.basis), (State::Submitted, &None));
+    assert!(task.votes.iter().any(|vote| vote.voter == BOB && vote.withdrawn));
+    // The vote of the other person still counts when the review is open again.
+    let task = world.step(&task, &worker(), &Command::OpenReview, at(4));
+    assert_eq!(task.state, State::Reviewing);
+    let task = world.step(&task, &user(BOB), &yes(&task), at(5));
+    assert_eq!(task.state, State::Approved);
+    // People who did not vote have nothing to withdraw.
+    for person in [CAROL, AUTHOR] {
+        let refused = world.decide(&approved, &user(person), &Command::WithdrawVote, at(4));
+        assert!(refused.is_err(), "{refused:?}");
+    }
+    // Nothing is withdrawn once the apply has started.
+    let applying = Task { state: State::Applying, ..approved };
+    let refused = world.decide(&applying, &user(BOB), &Command::WithdrawVote, at(4));
+    assert!(refused.is_err(), "{refused:?}");
+}
+
+#[test]
 fn vote_of_another_revision_or_round_cannot_be_withdrawn() {
     let world = world();
     let task = world.reviewing(at(0));

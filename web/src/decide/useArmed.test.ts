@@ -1,7 +1,7 @@
 import { act, cleanup, renderHook } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Task } from '@/api/queries';
-import { ARMED_MS, type Armed, reviewFirst, SHOWN_MS, useArmed } from './useArmed';
+import { ARMED_MS, type Armed, reviewFirst, useArmed } from './useArmed';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => {
@@ -21,7 +21,7 @@ function page(first: Shown = T1) {
   });
   return {
     approve,
-    state: () => hook.result.current.state,
+    isArmed: () => hook.result.current.isArmed,
     show: (shown: Shown) => hook.rerender({ shown }),
     press: () => act(() => hook.result.current.press()),
     escape: () => act(() => hook.result.current.disarm()),
@@ -29,78 +29,62 @@ function page(first: Shown = T1) {
   };
 }
 
-describe('approving from the list', () => {
+describe('approving by key', () => {
   it('arms with the first press and acts with the second', () => {
-    const { approve, state, press, wait } = page();
-    wait(SHOWN_MS);
+    const { approve, isArmed, press } = page();
     press();
-    expect(state()).toBe('armed');
+    expect(isArmed()).toBe(true);
     expect(approve).not.toHaveBeenCalled();
     press();
     expect(approve).toHaveBeenCalledTimes(1);
-    expect(state()).toBe('idle');
+    expect(isArmed()).toBe(false);
   });
 
-  it('does not arm before the preview was shown long enough', () => {
-    const { approve, state, press, wait } = page();
-    press();
-    wait(SHOWN_MS - 1);
-    press();
-    expect(state()).toBe('early');
-    wait(1);
-    press();
-    expect(state()).toBe('armed');
-    expect(approve).not.toHaveBeenCalled();
-  });
-
-  it('never carries over to another row, nor back again', () => {
-    const { approve, state, show, press, wait } = page();
-    wait(SHOWN_MS);
+  it('never carries over to another task, nor back again', () => {
+    const { approve, isArmed, show, press } = page();
     press();
     show(T2);
-    expect(state()).toBe('idle');
+    expect(isArmed()).toBe(false);
     press();
     show(T1);
-    expect(state()).toBe('idle');
-    press();
-    expect(state(), 'and its preview has to be shown again').toBe('early');
+    expect(isArmed()).toBe(false);
     expect(approve).not.toHaveBeenCalled();
   });
 
   it.each([
     ['revision', { ...T1, revision: 2 }],
     ['content', { ...T1, digest: 'c' }],
+    ['reading', undefined],
   ])('does not carry over to another %s of the task', (_name, other) => {
-    const { approve, state, show, press, wait } = page();
-    wait(SHOWN_MS);
+    const { approve, isArmed, show, press } = page();
     press();
     show(other);
-    expect(state()).toBe('idle');
+    expect(isArmed()).toBe(false);
     press();
     expect(approve).not.toHaveBeenCalled();
   });
 
   it('is given up by Escape, and by waiting', () => {
-    const { approve, state, press, escape, wait } = page();
-    wait(SHOWN_MS);
+    const { approve, isArmed, press, escape, wait } = page();
     press();
     escape();
-    expect(state()).toBe('idle');
+    expect(isArmed()).toBe(false);
     press();
     wait(ARMED_MS);
-    expect(state()).toBe('idle');
+    expect(isArmed()).toBe(false);
     press();
-    expect(state()).toBe('armed');
+    expect(isArmed()).toBe(true);
     expect(approve).not.toHaveBeenCalled();
   });
 
-  it('does nothing without a preview', () => {
-    const { approve, state, show, press, wait } = page();
+  it('does nothing before the content was read', () => {
+    const { approve, isArmed, show, press } = page();
     show(undefined);
-    wait(SHOWN_MS);
     press();
     press();
-    expect(state()).toBe('idle');
+    expect(isArmed()).toBe(false);
+    show(T1);
+    expect(isArmed(), 'early presses are not kept').toBe(false);
     expect(approve).not.toHaveBeenCalled();
   });
 });
