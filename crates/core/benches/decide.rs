@@ -6,7 +6,7 @@ use std::hint::black_box;
 use ade_core::ids::UserId;
 use ade_core::policy::Document;
 use ade_core::samples::{
-    ALICE, HOLD, World, agent, at, group, person, transition, two_dbas, user, worker, yes,
+    ALICE, World, agent, at, group, person, transition, two_dbas, user, worker, yes,
 };
 use ade_core::task::{Command, decide};
 use criterion::{Criterion, criterion_group, criterion_main};
