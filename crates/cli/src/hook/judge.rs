@@ -92,6 +92,7 @@ fn proposal(call: &ToolCall, args: &HookArgs, name: &str) -> Result<NewTask, Fai
         // The effect of a host's tool is unknown, so it is treated as irreversible.
         irreversible: true,
         summary: cut(&about, SUMMARY_CHARS),
+        rows: None,
         before: None,
         after: None,
     });

@@ -103,6 +103,7 @@ impl Declaration {
             action: ChangeKind::Change,
             irreversible: true,
             summary: within(&summary, CHANGE_SUMMARY_MAX_BYTES).to_owned(),
+            rows: None,
             before: None,
             after: None,
         });

@@ -54,6 +54,7 @@ pub(super) fn change(stated: &DeclaredChange) -> Result<Change, StrictError> {
         action: stated.action,
         irreversible: stated.irreversible,
         summary: stated.summary.clone(),
+        rows: stated.rows.map(Into::into),
         before: strict(&stated.before)?,
         after: strict(&stated.after)?,
     })
