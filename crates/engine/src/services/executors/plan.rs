@@ -21,6 +21,10 @@ impl Executor for PlanExecutor {
         None
     }
 
+    fn takes_plan(&self) -> bool {
+        true
+    }
+
     fn preview<'a>(&'a self, _: TenantId, proposal: &'a Proposal) -> Previewing<'a> {
         Box::pin(async move { declared(proposal) })
     }
