@@ -6,6 +6,7 @@ use ade_engine::services::executors::{TargetKind, login_problems};
 use ade_testkit::Database;
 use serde_json::{Value, json};
 
+use crate::inbound::{SOURCES, Sender, source};
 use crate::previews::{change, target};
 use crate::world::{LockBackend, Person, TestServerOptions, World};
 
@@ -136,4 +137,24 @@ async fn preview_of_most_rows_of_a_critical_table_is_high() {
     }
     let (level, _) = level("DROP TABLE sale").await;
     assert_eq!(level, "high");
+}
+
+#[tokio::test]
+async fn inbound_message_cannot_propose_a_script() {
+    let world = World::new().await;
+    let bob = world.person("Bob", &["author"]).await;
+    let agent = world.agent("alerts", &bob).await;
+    let mut scripted = source(&agent.id);
+    scripted["template"]["type"] = json!("sql.change");
+    let refused = world.post(&world.admin.token, SOURCES, scripted.clone()).await;
+    assert_eq!(refused.refused(422, "invalid_body")["path"], "template");
+    // A source that was created under other settings is refused when a message arrives.
+    let made = world.post(&world.admin.token, SOURCES, source(&agent.id)).await.expect(201);
+    let scripted = "UPDATE inbound_source
+        SET template = jsonb_set(template::jsonb, '{type}', '\"sql.x\"')::json";
+    world.database.run(scripted).await;
+    let sender = Sender::of(&made);
+    let event = json!({ "host": "web-1", "load": 1 });
+    let arrived = sender.send_to(made["path"].as_str().unwrap(), &world, "one", event).await;
+    assert_eq!(arrived.refused(422, "invalid_body")["path"], "body");
 }
