@@ -40,7 +40,7 @@ export function EffectHead({ effect, resources, level }: HeadProps) {
           <Chip sign="◉">Verified by preview</Chip>
         ) : (
           <Chip tone="warn" sign="◌">
-            Declared by the author, not previewed
+            Declared, not proven by a preview
           </Chip>
         )}
       </div>
