@@ -75,9 +75,8 @@ impl Target {
     }
 
     /// Waits until no session of a preview is left.
-    pub async fn wait_until_unused(&self, what: &str) {
-        let mut admin = self.database.connect().await;
-        eventually(what, SOON, async || match self.sessions(&mut admin).await {
+    pub async fn wait_until_unused(&self, admin: &mut PgConnection, what: &str) {
+        eventually(what, SOON, async || match self.sessions(&mut *admin).await {
             0 => Ok(()),
             count => Err(format!("{count} sessions")),
         })
@@ -94,7 +93,10 @@ impl Target {
 
     /// Definitions and rows, as another session sees them.
     pub async fn fingerprint(&self) -> String {
-        let mut admin = self.database.connect().await;
+        Self::fingerprint_by(&mut self.database.connect().await).await
+    }
+
+    pub async fn fingerprint_by(admin: &mut PgConnection) -> String {
         sqlx::query_scalar(
             "SELECT concat_ws(' ',
                  (SELECT string_agg(concat_ws(' ', c.oid, c.relname, c.relfilenode), ','
@@ -107,7 +109,7 @@ impl Target {
                  (SELECT count(*) FROM pg_namespace),
                  (SELECT count(*) FROM pg_prepared_xacts))",
         )
-        .fetch_one(&mut admin)
+        .fetch_one(admin)
         .await
         .unwrap()
     }

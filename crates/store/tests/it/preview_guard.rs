@@ -64,7 +64,8 @@ async fn preview_dropped_by_its_caller_leaves_no_session() {
     let limits = only_deadline(Duration::from_mins(5));
     let preview = target.preview(TargetKind::Copy, SLEEPS_IN_A_TRIGGER, &limits);
     assert!(tokio::time::timeout(Duration::from_secs(2), preview).await.is_err());
-    target.wait_until_unused("the session of a dropped preview ends").await;
+    let mut admin = target.database.connect().await;
+    target.wait_until_unused(&mut admin, "the session of a dropped preview ends").await;
 }
 
 #[tokio::test]
@@ -78,7 +79,8 @@ async fn preview_that_ends_its_watch_is_terminated() {
     let limits = only_deadline(Duration::from_secs(3));
     let late = target.preview(TargetKind::Copy, script, &limits).await;
     assert!(matches!(late, Err(ScriptPreviewError::Deadline)), "{late:?}");
-    target.wait_until_unused("a new connection ends the session").await;
+    let mut admin = target.database.connect().await;
+    target.wait_until_unused(&mut admin, "a new connection ends the session").await;
 }
 
 async fn problems(target: &Target, kind: TargetKind) -> Vec<String> {
