@@ -2,6 +2,7 @@
 //! share them, so that they cannot drift apart. Requests refuse unknown fields, so that a client
 //! cannot set a state, an author or a risk. Nothing here makes decisions.
 
+pub mod affected_rows;
 pub mod agent_configs;
 pub mod agents;
 pub mod approvals;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+pub use crate::affected_rows::AffectedRows;
 use crate::problem::NextAction;
 use crate::resource_input;
 pub use crate::resource_input::{Mode, TouchedResource, TouchedResourceInput};
@@ -130,6 +131,9 @@ pub struct Change {
     pub irreversible: bool,
     #[schema(max_length = 512)]
     pub summary: String,
+    /// The rows of a table that the change touches; absent for other changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<AffectedRows>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,7 +143,8 @@ pub struct Change {
 /// What the task would do, as its executor observed it or its author declared it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Effect {
-    /// `observed`: a preview saw the effect. `declared`: the author stated it.
+    /// `observed`: a preview saw the effect. `declared`: the author stated it, or the preview does
+    /// not prove it; the warnings say why.
     #[schema(value_type = schema::Origin)]
     pub origin: Origin,
     pub counts: Counts,

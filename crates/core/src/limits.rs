@@ -102,6 +102,12 @@ pub const RISK_PATTERN_DEFAULTS_MAX: usize = 256;
 pub const RISK_IRREVERSIBLE_UNITS: u64 = 4;
 /// The size reaches its maximum at 2^10 − 1 changes, slightly above the largest effect.
 pub const RISK_MAGNITUDE_DOUBLINGS: u32 = 10;
+/// The rows reach the maximum size at 2^20 − 1, about a million.
+pub const RISK_ROWS_DOUBLINGS: u32 = 20;
+/// From this criticality on, a change to more of a table than [`RISK_LARGE_SHARE_PERCENT`] is at
+/// least HIGH.
+pub const RISK_FLOOR_CRITICALITY: u8 = 70;
+pub const RISK_LARGE_SHARE_PERCENT: u8 = 10;
 /// The blast radius reaches its maximum at 2^8 − 1 resources and dependents.
 pub const RISK_BLAST_RADIUS_DOUBLINGS: u32 = 8;
 /// Number of similar outcomes that weigh as much as the tenant's average.
@@ -298,8 +304,15 @@ pub const SQL_PREVIEW_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 pub const SQL_PREVIEW_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longer than it takes to run the script and read the catalogue twice.
 pub const SQL_PREVIEW_DEADLINE: Duration = Duration::from_mins(1);
+/// How often PostgreSQL checks during a preview whether the server is still connected.
+pub const SQL_PREVIEW_CONNECTION_CHECK: Duration = Duration::from_secs(1);
+/// How long an overdue preview session is signalled before an error is logged.
+pub const SQL_PREVIEW_WATCH_GRACE: Duration = Duration::from_secs(30);
+pub const SQL_PREVIEW_WATCH_PAUSE: Duration = Duration::from_millis(50);
 /// Tables, columns, functions and other objects; read twice and held in memory.
 pub const SQL_PREVIEW_OBJECTS_MAX: usize = 100_000;
+/// The first parts that make a script opaque; the author corrects these first.
+pub const SQL_PREVIEW_REASONS_MAX: usize = 10;
 /// Length of a definition shown in an effect.
 pub const SQL_PREVIEW_TEXT_MAX_BYTES: usize = 2 * 1024;
 

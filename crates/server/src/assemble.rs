@@ -95,7 +95,8 @@ fn blobs(config: &Config) -> Result<Option<Blobs>> {
 fn executors(config: &Config, pool: &Pool) -> Result<Executors> {
     let targets = config.preview.targets()?.into_iter();
     let targets = targets.map(|(name, target)| {
-        (name, PreviewTarget::new(target.url.reveal().to_owned(), target.tenants.into()))
+        let url = target.url.reveal().to_owned();
+        (name, PreviewTarget::new(url, target.kind, target.tenants.into()))
     });
     let sql: Arc<dyn Executor> = Arc::new(SqlPreview::new(targets.collect(), pool.clone()));
     // Each target names its tenants.

@@ -43,7 +43,7 @@ pub use locks::{LockBackend, LocksConfig};
 pub use nodes::Redis;
 pub use notify::{Mail, Notify, Slack};
 pub use outward::{Blobs, Export};
-pub use preview::{Preview, PreviewTarget, TargetKind};
+pub use preview::{Preview, PreviewTarget};
 pub use rates::Rates;
 pub use receipts::Receipts;
 pub use server::ServerConfig;

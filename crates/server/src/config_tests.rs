@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use ade_engine::services::executors::TargetKind;
+
 use super::*;
 
 /// A temporary file of one test.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ade_engine::App;
 use ade_engine::admin::bootstrap;
 use ade_engine::admin::status;
+use ade_engine::services::executors::{LoginProblem, TargetKind, login_problems};
 use ade_engine::workers::{Driver, WorkerPlan};
 use anyhow::{Context as _, Result, bail};
 use tokio::net::TcpListener;
@@ -17,7 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::assemble;
-use crate::config::{Config, TargetKind};
+use crate::config::Config;
 use crate::http;
 use crate::http::state::Shared;
 use crate::serve::{ShutdownOutcome, serve};
@@ -200,6 +201,7 @@ pub fn doctor(config: &Config) -> Result<ExitCode> {
                     is_fit = report("tenants", Err(NameTenants(&tables)));
                 }
             }
+            is_fit &= preview_logins(config).await?;
             let status = status::standing(&app).await;
             // Workers and locks have lines of their own.
             let is_other = |one: &(&str, String)| !["worker", "locks"].contains(&one.0);
@@ -220,6 +222,30 @@ pub fn doctor(config: &Config) -> Result<ExitCode> {
         })?;
     }
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Checks the login of each preview target, and prints the statements that make it suitable.
+async fn preview_logins(config: &Config) -> Result<bool> {
+    let mut is_fit = true;
+    for (name, target) in config.preview.targets()? {
+        let checked = match login_problems(target.url.reveal(), target.kind).await {
+            Ok(problems) if problems.is_empty() => Ok(()),
+            Ok(problems) => Err(Unsuitable(problems).to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        is_fit &= report(&format!("login of preview target {name}"), checked);
+    }
+    Ok(is_fit)
+}
+
+/// Says what the login of a preview target must not be able to do, and how to revoke it.
+struct Unsuitable(Vec<LoginProblem>);
+
+impl fmt::Display for Unsuitable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the login has rights that a preview must not have; run as a superuser:")?;
+        self.0.iter().try_for_each(|one| write!(f, "\n  {}; -- {}", one.fix, one.problem))
+    }
 }
 
 /// Prints the result of a check and returns whether it passed.

@@ -72,6 +72,10 @@ fn describe() {
         "ade_previews_refused_total",
         "Previews rejected because too many of the tenant or the target were in progress"
     );
+    metrics::describe_counter!(
+        "ade_previews_opaque_total",
+        "SQL previews whose script may do something else when it is applied"
+    );
     metrics::describe_gauge!(
         "ade_database_connections_in_use",
         "Database connections in use, by pool"

@@ -2844,6 +2844,16 @@ export interface components {
             route: string;
             user_id: components["schemas"]["UserId"];
         };
+        /** @description Rows that a change touches. An absent number is unknown and is rated as all rows. */
+        AffectedRows: {
+            /** Format: int64 */
+            count?: number | null;
+            /**
+             * Format: int32
+             * @description The share of the table in percent, rounded up to 1, 2, 5, 10, 20, 50 or 100.
+             */
+            percent?: number | null;
+        };
         /** @description A review that an override requires. It never changes the task. */
         AfterReview: {
             done_at?: components["schemas"]["Timestamp"] | null;
@@ -3170,6 +3180,7 @@ export interface components {
             before?: unknown;
             irreversible: boolean;
             resource: components["schemas"]["ResourceName"];
+            rows?: components["schemas"]["AffectedRows"] | null;
             summary: string;
         };
         /** @description One consequence of a change. */
@@ -3510,7 +3521,10 @@ export interface components {
             changes: components["schemas"]["Change"][];
             counts: components["schemas"]["Counts"];
             errors: string[];
-            /** @description `observed`: a preview saw the effect. `declared`: the author stated it. */
+            /**
+             * @description `observed`: a preview saw the effect. `declared`: the author stated it, or the preview does
+             *     not prove it; the warnings say why.
+             */
             origin: components["schemas"]["Origin"];
             warnings: string[];
         };

@@ -59,7 +59,7 @@ export function EffectHead({ shown, level }: HeadProps) {
           <Chip sign="◉">Verified by preview</Chip>
         ) : (
           <Chip tone="warn" sign="◌">
-            Declared by the author, not previewed
+            Declared, not proven by a preview
           </Chip>
         )}
       </div>

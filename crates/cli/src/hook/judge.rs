@@ -103,6 +103,7 @@ fn proposal(call: &ToolCall, args: &HookArgs, name: &str) -> Result<NewTask, Fai
         // The effect of a host's tool is unknown, so it is treated as irreversible.
         irreversible: true,
         summary: shortened(&about, CHANGE_SUMMARY_MAX_BYTES),
+        rows: None,
         before: None,
         after: None,
     });

@@ -136,6 +136,7 @@ impl Declaration {
             action: ChangeKind::Change,
             irreversible: true,
             summary: shortened(&summary, CHANGE_SUMMARY_MAX_BYTES),
+            rows: None,
             before: None,
             after: None,
         });

@@ -8,7 +8,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::canonical::{self, CanonicalError};
-use super::{ChangeKind, Digest, Effect, Origin, StrictValue};
+use super::{AffectedRows, ChangeKind, Digest, Effect, Origin, StrictValue};
 use crate::limits::TASK_RESOURCES_MAX;
 use crate::resource::ResourceRef;
 
@@ -57,6 +57,8 @@ struct ShapeOfChange<'a> {
     action: ChangeKind,
     irreversible: bool,
     summary: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<AffectedRows>,
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<&'a StrictValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,6 +115,7 @@ pub fn content_shape<'a>(
                 action: change.action,
                 irreversible: change.irreversible,
                 summary: &change.summary,
+                rows: change.rows,
                 before: change.before.as_ref(),
                 after: change.after.as_ref(),
             })

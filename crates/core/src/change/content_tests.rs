@@ -18,6 +18,7 @@ fn report() -> Report {
             action: ChangeKind::Change,
             irreversible: false,
             summary: "max_connections 100 → 200".to_owned(),
+            rows: None,
             before: Some(value("100")),
             after: Some(value("200")),
         }],

@@ -12,6 +12,7 @@ fn change(resource: &str, action: ChangeKind, summary: &str) -> Change {
         action,
         irreversible: false,
         summary: summary.to_owned(),
+        rows: None,
         before: None,
         after: None,
     }

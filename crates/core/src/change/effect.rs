@@ -11,7 +11,7 @@ use super::canonical::{self, CanonicalError};
 use super::{Origin, StrictValue};
 use crate::limits::{
     CHANGE_SUMMARY_MAX_BYTES, EFFECT_CHANGES_MAX, EFFECT_NOTE_MAX_BYTES, EFFECT_NOTES_MAX,
-    PAYLOAD_MAX_BYTES,
+    JSON_INTEGER_MAX, PAYLOAD_MAX_BYTES,
 };
 use crate::resource::ResourceRef;
 
@@ -21,6 +21,40 @@ pub enum ChangeKind {
     Add,
     Change,
     Remove,
+}
+
+/// The rows of a table that a change touches. An absent number is unknown and counts as all rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AffectedRows {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// The share of the table in percent, rounded up to a coarse step: another estimate of the size
+    /// of the table must not make it another effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<u8>,
+}
+
+impl AffectedRows {
+    const STEPS: [u8; 7] = [1, 2, 5, 10, 20, 50, 100];
+
+    /// Describes `count` rows of a table that had `before` rows.
+    pub fn some(count: u64, before: Option<u64>) -> Self {
+        let count = count.min(JSON_INTEGER_MAX);
+        let share = |before: u64| count.saturating_mul(100).div_ceil(before.max(count).max(1));
+        let step = |share: u64| Self::STEPS.into_iter().find(|step| share <= u64::from(*step));
+        Self { count: Some(count), percent: before.and_then(|before| step(share(before))) }
+    }
+
+    /// Describes all rows of a table that had about `before` rows. The number is an estimate, so
+    /// only its first digit is kept.
+    pub fn all(before: Option<u64>) -> Self {
+        let first_digit = |rows: u64| {
+            let unit = 10_u64.pow(rows.checked_ilog10().unwrap_or_default());
+            rows.div_ceil(unit).saturating_mul(unit).min(JSON_INTEGER_MAX)
+        };
+        Self { count: before.map(first_digit), percent: Some(100) }
+    }
 }
 
 /// One change that the revision would make.
@@ -33,6 +67,9 @@ pub struct Change {
     /// This field is required: leaving it out would be the easiest way to look harmless.
     pub irreversible: bool,
     pub summary: String,
+    /// Absent if the change is not to the rows of a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<AffectedRows>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "present")]
     pub before: Option<StrictValue>,
@@ -87,6 +124,8 @@ pub struct Counts {
     pub changes: u32,
     pub removes: u32,
     pub irreversible: u32,
+    /// The rows of all changes together.
+    pub rows: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -163,6 +202,11 @@ impl Effect {
             changes: of(ChangeKind::Change),
             removes: of(ChangeKind::Remove),
             irreversible: count(self.changes.iter().filter(|change| change.irreversible)),
+            rows: self
+                .changes
+                .iter()
+                .filter_map(|change| change.rows)
+                .fold(0, |sum, rows| sum.saturating_add(rows.count.unwrap_or(u64::MAX))),
         }
     }
 

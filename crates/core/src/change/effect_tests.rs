@@ -14,6 +14,7 @@ fn change(action: ChangeKind, irreversible: bool) -> Change {
         action,
         irreversible,
         summary: "s".to_owned(),
+        rows: None,
         before: None,
         after: None,
     }
@@ -36,7 +37,7 @@ fn effect_counts_each_kind_and_irreversible_ones_separately() {
     ];
     let changes = changes.map(|(kind, irreversible)| change(kind, irreversible));
     let effect = Effect::observed(report(changes.to_vec())).unwrap();
-    let expected = Counts { adds: 1, changes: 2, removes: 3, irreversible: 3 };
+    let expected = Counts { adds: 1, changes: 2, removes: 3, irreversible: 3, rows: 0 };
     assert_eq!(effect.counts(), expected);
     assert_eq!(effect.measured(), Some(expected));
     let nothing = Effect::observed(Report::default()).unwrap();
@@ -212,4 +213,39 @@ fn effect_resources_are_unique_and_in_canonical_order() {
     let effect = Effect::observed(report(vec![on("db:b"), on("db:a"), on("db:b")])).unwrap();
     let named: Vec<_> = effect.resources().iter().map(ToString::to_string).collect();
     assert_eq!(named, ["db:a", "db:b"]);
+}
+
+#[test]
+fn effect_row_share_is_rounded_up_to_a_step() {
+    let percent = |count, before| AffectedRows::some(count, Some(before)).percent;
+    for (count, before, expected) in [
+        (0, 10, 1),
+        (1, 1_000, 1),
+        (11, 1_000, 2),
+        (3, 10, 50),
+        (51, 100, 100),
+        (20, 10, 100),
+        (5, 0, 100),
+    ] {
+        assert_eq!(percent(count, before), Some(expected), "{count} of {before}");
+    }
+    assert_eq!(AffectedRows::some(7, None), AffectedRows { count: Some(7), percent: None });
+    let all = |before| AffectedRows::all(before);
+    assert_eq!(all(None), AffectedRows { count: None, percent: Some(100) });
+    for (before, expected) in [(0, 0), (9, 9), (11, 20), (1_000, 1_000), (1_001, 2_000)] {
+        assert_eq!(all(Some(before)).count, Some(expected), "{before}");
+    }
+}
+
+#[test]
+fn effect_counts_the_rows_of_all_changes() {
+    let touching = |rows| Change { rows, ..change(ChangeKind::Change, true) };
+    let rows = |changes| Effect::observed(report(changes)).unwrap().counts().rows;
+    let some = |count| touching(Some(AffectedRows::some(count, None)));
+    assert_eq!(rows(vec![some(3), touching(None), some(4)]), 7);
+    assert_eq!(rows(vec![some(3), touching(Some(AffectedRows::all(None)))]), u64::MAX);
+    let effect = Effect::observed(report(vec![some(3)])).unwrap();
+    let text = serde_json::to_string(&effect).unwrap();
+    assert!(text.contains(r#""rows":{"count":3}"#), "{text}");
+    assert_eq!(serde_json::from_str::<Effect>(&text).unwrap(), effect);
 }

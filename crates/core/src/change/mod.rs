@@ -17,7 +17,7 @@ pub(crate) use canonical::to_bytes as canonical_bytes;
 pub use content::{ContentError, content_digest, content_shape};
 pub use difference::{Altered, Difference, Notes, difference};
 pub use digest::{Digest, DigestError};
-pub use effect::{Change, ChangeKind, Counts, Effect, EffectError, Report};
+pub use effect::{AffectedRows, Change, ChangeKind, Counts, Effect, EffectError, Report};
 pub use fields::{FieldChange, field_changes};
 pub use strict_error::{JsonFault, Position, StrictError};
 pub use strict_json::{StrictValue, check, read};

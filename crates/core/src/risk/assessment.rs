@@ -1,11 +1,12 @@
 //! The risk assessment of one task: the score, its level, and each factor with its share and its
-//! reason. The shares add up exactly to the score before rounding. Only the server creates
-//! assessments.
+//! reason. The shares add up exactly to the score before rounding, unless a floor raises it. Only
+//! the server creates assessments.
 
 use serde::{Deserialize, Serialize};
 
 use super::factor::{self, Rated};
 use super::facts::RiskFacts;
+use super::floor;
 use super::settings::RiskConfig;
 use super::splitting::Joint;
 use super::{Level, Score};
@@ -13,7 +14,7 @@ use crate::limits::RISK_WEIGHTS_SUM_BP;
 use crate::time::Timestamp;
 
 /// The name of the algorithm, stored with every assessment. Another algorithm gets another name.
-const ALGORITHM: &str = "risk/1";
+const ALGORITHM: &str = "risk/2";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +60,7 @@ pub enum FactorName {
 pub fn assess(facts: &RiskFacts<'_>, settings: &RiskConfig, now: Timestamp) -> Assessment {
     let joint = Joint::new(facts, now);
     let [criticality_bp, magnitude_bp, radius_bp, failure_bp] = settings.weights.in_order();
-    let factors = [
+    let mut factors = [
         Factor::new(
             FactorName::ResourceCriticality,
             factor::resource_criticality(facts, &joint),
@@ -77,7 +78,12 @@ pub fn assess(facts: &RiskFacts<'_>, settings: &RiskConfig, now: Timestamp) -> A
             failure_bp,
         ),
     ];
-    let score = total(&factors);
+    let mut score = total(&factors);
+    if let Some((floor, reason)) = floor::floor(facts, &joint, settings.thresholds) {
+        score = score.max(floor);
+        let [_, magnitude, ..] = &mut factors;
+        magnitude.sentence = format!("{}; {reason}", magnitude.sentence);
+    }
     Assessment {
         score,
         level: settings.thresholds.level(score),

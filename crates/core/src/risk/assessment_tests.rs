@@ -39,7 +39,7 @@ fn risk_score_is_the_weighted_sum_of_the_factors() {
     );
     assert_eq!(rated.score.points(), 54);
     assert_eq!(rated.level, Level::Medium);
-    assert_eq!((rated.assessed_at, rated.assessed_by.as_str()), (NOW, "risk/1"));
+    assert_eq!((rated.assessed_at, rated.assessed_by.as_str()), (NOW, "risk/2"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::{Score, criticality};
 use crate::change::{Counts, Effect, Origin};
 use crate::limits::{
     RISK_BLAST_RADIUS_DOUBLINGS, RISK_FAILURE_PRIOR_TASKS, RISK_FAILURE_RATE_DEFAULT_BP,
-    RISK_IRREVERSIBLE_UNITS, RISK_MAGNITUDE_DOUBLINGS,
+    RISK_IRREVERSIBLE_UNITS, RISK_MAGNITUDE_DOUBLINGS, RISK_ROWS_DOUBLINGS,
 };
 use crate::resource::ResourceRef;
 
@@ -97,7 +97,8 @@ pub(super) fn change_magnitude(facts: &RiskFacts<'_>, joint: &Joint<'_>) -> Rate
              combined size counts as the largest",
         );
     };
-    let score = log_scaled(units(counts), RISK_MAGNITUDE_DOUBLINGS);
+    let changes = log_scaled(units(counts), RISK_MAGNITUDE_DOUBLINGS);
+    let score = changes.max(log_scaled(counts.rows, RISK_ROWS_DOUBLINGS));
     (score, format!("{}{}", size(counts), together(joint)))
 }
 
@@ -110,10 +111,15 @@ fn units(counts: Counts) -> u64 {
 }
 
 fn size(counts: Counts) -> String {
-    let Counts { adds, changes, removes, irreversible } = counts;
+    let Counts { adds, changes, removes, irreversible, rows } = counts;
+    let rows = match rows {
+        0 => String::new(),
+        u64::MAX => ", and an unknown number of rows".to_owned(),
+        _ => format!(", and {}", counted(usize::try_from(rows).unwrap_or(usize::MAX), "row")),
+    };
     format!(
         "the preview observed {adds} added, {changes} changed and {removes} removed, \
-         {irreversible} of them irreversible"
+         {irreversible} of them irreversible{rows}"
     )
 }
 

@@ -6,6 +6,7 @@
 mod assessment;
 mod factor;
 mod facts;
+mod floor;
 mod priority;
 mod rules;
 mod scale;

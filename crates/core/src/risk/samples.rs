@@ -87,6 +87,7 @@ pub(super) fn change(name: &str, action: ChangeKind, irreversible: bool) -> Chan
         resource: resource(name),
         action,
         irreversible,
+        rows: None,
         summary: String::new(),
         before: None,
         after: None,

@@ -53,6 +53,7 @@ impl<'a> Joint<'a> {
                 changes: sum.changes.saturating_add(counts.changes),
                 removes: sum.removes.saturating_add(counts.removes),
                 irreversible: sum.irreversible.saturating_add(counts.irreversible),
+                rows: sum.rows.saturating_add(counts.rows),
             })
         })
     }

@@ -82,7 +82,7 @@ fn change_splitting_adds_up_sizes_reach_and_criticality() {
 #[test]
 fn change_splitting_counts_every_kind() {
     let mut earlier = recent(1, vec![known("db:0", 0, &[])], 1);
-    earlier.counts = Some(Counts { adds: 1, changes: 2, removes: 4, irreversible: 3 });
+    earlier.counts = Some(Counts { adds: 1, changes: 2, removes: 4, irreversible: 3, rows: 0 });
     let mut sample =
         with_recent(vec![earlier.clone(), RecentTask { task: TaskId::from_u128(2), ..earlier }]);
     sample.effect = Some(observed(vec![

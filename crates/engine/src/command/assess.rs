@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ade_core::actor::Actor;
-use ade_core::change::{Effect, PreviewVersions, content_digest, content_shape};
+use ade_core::audit::{EntryKind, What, Why};
+use ade_core::change::{Digest, Effect, PreviewVersions, content_digest, content_shape};
 use ade_core::ids::{TaskId, TenantId, UserId};
 use ade_core::limits::{
     CHANGE_SPLITTING_WINDOW, NAME_MAX_BYTES, PREVIEW_RETRY_AFTER, TASK_TAGS_MAX,
@@ -15,9 +16,11 @@ use ade_core::risk::{self, Assessment, ResourceFacts, assess};
 use ade_core::task::Content;
 use ade_store::tasks::{self, RevisionContent};
 use ade_store::tenant_config::TenantConfig;
-use ade_store::{TenantLock, Tx, resources, tallies};
+use ade_store::{TenantLock, Tx, audit, resources, tallies};
 
+use super::permission::{audit_entry, look};
 use crate::app::App;
+use crate::caller::Caller;
 use crate::error::Error;
 use crate::services::executors::{
     Executor, PlanExecutor, Preview, PreviewError, Proposal, TooManyPreviews,
@@ -64,10 +67,11 @@ pub struct Previewed<'a> {
     pub preview: Preview,
 }
 
-/// Previews a proposal of this tenant. No transaction is open meanwhile, because a target may be
+/// Previews a proposal for the caller. No transaction is open meanwhile, because a target may be
 /// slow.
-pub async fn preview(app: &App, tenant: TenantId, proposal: &Proposal) -> Result<Preview, Error> {
-    let (executor, target) = executor(app, tenant, proposal).await?;
+pub async fn preview(app: &App, caller: &Caller, proposal: &Proposal) -> Result<Preview, Error> {
+    let tenant = caller.tenant;
+    let Chosen { executor, target, live } = choose(app, tenant, proposal).await?;
     let _slot = match target {
         Some(target) => {
             let entered = app.executors.preview_slots().enter(tenant, target).await;
@@ -78,6 +82,9 @@ pub async fn preview(app: &App, tenant: TenantId, proposal: &Proposal) -> Result
         }
         None => None,
     };
+    if let Some(resource) = live {
+        record(app, caller, &resource, proposal).await?;
+    }
     executor.preview(tenant, proposal).await.map_err(|error| match error {
         PreviewError::Invalid { field, problem } => Error::Invalid { field, problem },
         PreviewError::Effect(error) => Error::invalid("effect", error),
@@ -87,22 +94,50 @@ pub async fn preview(app: &App, tenant: TenantId, proposal: &Proposal) -> Result
     })
 }
 
-/// Returns the executor that serves this proposal in the tenant, and the target that its preview
-/// uses.
-async fn executor<'a>(
+/// Records a preview on a live target before it runs, with the digest of its parameters.
+async fn record(
+    app: &App,
+    caller: &Caller,
+    resource: &ResourceRef,
+    proposal: &Proposal,
+) -> Result<(), Error> {
+    let mut tx = look(app, caller).await?;
+    let parameters = serde_json::to_vec(&proposal.parameters);
+    let parameters = parameters.map_err(|error| Error::invalid("parameters", error))?;
+    let digest = Some(Digest::of(&parameters));
+    let what = What { digest, ..What::new(resource.to_string(), "preview.run") };
+    let entry = audit_entry(&tx, caller, EntryKind::Disclosure, what, Why::default());
+    audit::append(&mut tx, &[entry]).await?;
+    Ok(tx.commit().await?)
+}
+
+/// The executor that serves a proposal in the tenant.
+pub(super) struct Chosen<'a> {
+    pub executor: &'a dyn Executor,
+    /// The target that its preview uses.
+    target: Option<String>,
+    /// The same target, if applications use it.
+    live: Option<ResourceRef>,
+}
+
+pub(super) async fn choose<'a>(
     app: &'a App,
     tenant: TenantId,
     proposal: &Proposal,
-) -> Result<(&'a dyn Executor, Option<String>), Error> {
+) -> Result<Chosen<'a>, Error> {
     if !app.executors.has_any(&proposal.task_type) {
-        return Ok((&PlanExecutor, None));
+        return Ok(Chosen { executor: &PlanExecutor, target: None, live: None });
     }
     let actor = Actor::system("preview");
     let mut tx = Tx::begin(&app.pools.api, tenant, actor, TenantLock::None).await?;
     let book = app.books.current(&mut tx).await?;
     tx.roll_back().await;
     let executor = app.executors.of(&book.tenant).for_type(&proposal.task_type);
-    Ok((executor, executor.preview_target(&book.tenant, proposal)))
+    Ok(Chosen {
+        executor,
+        target: executor.preview_target(&book.tenant, proposal),
+        live: executor.live_resource(&book.tenant, proposal),
+    })
 }
 
 pub fn check_tags(tags: &BTreeSet<String>) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use ade_api::tasks::{
     Rollback, RollbackStrategy, Task, TaskDecision, TaskSummary, TaskWarning, TouchedResource,
 };
 use ade_core::approval;
-use ade_core::change::{self, StrictValue};
+use ade_core::change;
 use ade_core::ids::TaskId;
 use ade_core::resource::ResourceRef;
 use ade_core::risk::{Assessment, Level, Score};
@@ -38,10 +38,6 @@ fn risk(score: Score, level: Level) -> Risk {
     Risk { score: score.points(), level }
 }
 
-fn strict(of: Option<&StrictValue>) -> Result<Option<Value>, Error> {
-    of.map(value).transpose()
-}
-
 pub fn effect(effect: &change::Effect) -> Result<Effect, Error> {
     let counts = effect.counts();
     let changes = effect.changes().iter().map(|change| {
@@ -50,8 +46,9 @@ pub fn effect(effect: &change::Effect) -> Result<Effect, Error> {
             action: change.action,
             irreversible: change.irreversible,
             summary: change.summary.clone(),
-            before: strict(change.before.as_ref())?,
-            after: strict(change.after.as_ref())?,
+            rows: change.rows.map(Into::into),
+            before: change.before.as_ref().map(value).transpose()?,
+            after: change.after.as_ref().map(value).transpose()?,
         })
     });
     Ok(Effect {

@@ -124,7 +124,7 @@ async fn preview(
     let view = tasks::view(&mut tx, found.task).await?;
     tx.roll_back().await;
     let view = view.ok_or(Error::NotFound { what: "task" })?;
-    let mut proposal = proposal_of(&view)?;
+    let mut proposal = proposal_of(app, caller.tenant, &view).await?;
     let is_observed = proposal.plan.is_none();
     match (&beginning.plan, is_observed) {
         (None, false) => return Ok(None),
@@ -134,7 +134,7 @@ async fn preview(
         (Some(plan), false) => proposal.plan = Some(plan.clone()),
         (None, true) => {}
     }
-    let preview = assess::preview(app, caller.tenant, &proposal).await?;
+    let preview = assess::preview(app, caller, &proposal).await?;
     let modes = proposal.resources.iter().map(|(resource, mode)| (resource, mode.as_deref()));
     let digest = content_digest(&proposal.task_type, &proposal.parameters, modes, &preview.effect);
     let digest = digest.map_err(|error| Error::invalid("resources", error))?;

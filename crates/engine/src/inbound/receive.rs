@@ -20,6 +20,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha256;
 
+use super::check_type;
 use crate::app::App;
 use crate::caller::{Caller, IdempotentRequest};
 use crate::command::Reply;
@@ -62,6 +63,7 @@ pub async fn receive(app: &App, arrived: &Arrived<'_>) -> Result<Option<Reply>, 
     };
     // People look at what another system sends before it is submitted.
     let new = NewTask { submit: false, ..task_of(&source, body)? };
+    check_type(app, "body", &new)?;
     match tasks::create(app, &caller, &attempt, new).await {
         // A repeated message gets the response to the first one, and counts as received.
         Ok(reply) | Err(Error::Replayed(reply)) => {

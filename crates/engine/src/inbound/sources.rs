@@ -14,6 +14,7 @@ use ade_store::{Tx, agents};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::check_type;
 use crate::app::App;
 use crate::caller::{Caller, IdempotentRequest};
 use crate::command::admin_command::{AdminCommand, AuditAction};
@@ -31,7 +32,7 @@ pub async fn create(
     attempt: &IdempotentRequest,
     new: NewInboundSource,
 ) -> Result<Reply, Error> {
-    let template = template_of(new.template)?;
+    let template = template_of(app, new.template)?;
     let label = label_of(new.label.unwrap_or_default())?;
     let mut act = begin(app, caller, attempt).await?;
     check_agent(&mut act.tx, new.agent_id).await?;
@@ -58,7 +59,7 @@ pub async fn change(
         return Err(Error::invalid("body", "give at least one field to change"));
     }
     let InboundSourceChange { label, agent_id, template, active } = change;
-    let template = template.map(template_of).transpose()?;
+    let template = template.map(|document| template_of(app, document)).transpose()?;
     let label = label.map(label_of).transpose()?;
     let mut act = begin(app, caller, attempt).await?;
     let source = known(&mut act.tx, id).await?;
@@ -138,12 +139,13 @@ async fn check_agent(tx: &mut Tx, agent: AgentId) -> Result<(), Error> {
 }
 
 /// Reads a template, and checks that it can produce a task whatever the message contains.
-fn template_of(document: Value) -> Result<Template, Error> {
+fn template_of(app: &App, document: Value) -> Result<Template, Error> {
     let template = Template::new(document).map_err(|error| Error::invalid("template", error))?;
     let sample = serde_json::from_value::<NewTask>(template.sample());
-    sample.map_err(|error| {
+    let sample = sample.map_err(|error| {
         Error::invalid("template", format!("the template does not produce a valid task: {error}"))
     })?;
+    check_type(app, "template", &sample)?;
     Ok(template)
 }
 

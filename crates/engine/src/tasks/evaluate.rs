@@ -25,7 +25,7 @@ pub async fn evaluate(app: &App, caller: &Caller, new: NewTask) -> Result<Evalua
     let author = Author::of(&caller.actor).ok_or(Error::NotFound { what: "author" })?;
     let (_, proposal, tags) = proposal_from(new)?;
     require_author(app, caller).await?;
-    let preview = assess::preview(app, caller.tenant, &proposal).await?;
+    let preview = assess::preview(app, caller, &proposal).await?;
     let mut tx = look(app, caller).await?;
     let book = app.books.current(&mut tx).await?;
     let whose = Whose { task: TaskId::from_uuid(Uuid::now_v7()), author };

@@ -52,7 +52,7 @@ pub async fn create(
     let (timeout, is_submitted) = (new.timeout_seconds, new.submit);
     let (mut heading, proposal, tags) = proposal_from(new)?;
     permission::to_create(app, caller, attempt).await?;
-    let preview = assess::preview(app, caller.tenant, &proposal).await?;
+    let preview = assess::preview(app, caller, &proposal).await?;
     let tx = begin(&app.pools.api, caller, TenantLock::Shared).await?;
     let mut tx = reserve_key(tx, caller, attempt).await?;
     let book = app.books.current(&mut tx).await?;
@@ -117,8 +117,8 @@ pub async fn resubmit(
     target: TaskTarget,
 ) -> Result<Reply, Error> {
     let view = permission::to_change(app, caller, attempt, target, CommandKind::Resubmit).await?;
-    let proposal = proposal_of(&view)?;
-    let preview = assess::preview(app, caller.tenant, &proposal).await?;
+    let proposal = proposal_of(app, caller.tenant, &view).await?;
+    let preview = assess::preview(app, caller, &proposal).await?;
     let work = TaskCommand::begin(app, caller, attempt, target).await?;
     let command = Command::Resubmit;
     let (mut work, decision) = work.decide_or_refuse(&command).await?;
@@ -182,7 +182,7 @@ pub async fn amend(
         return Err(Error::invalid("body", "give at least one field to change"));
     }
     let view = permission::to_change(app, caller, attempt, target, CommandKind::Amend).await?;
-    let mut proposal = proposal_of(&view)?;
+    let mut proposal = proposal_of(app, caller.tenant, &view).await?;
     if let Some(parameters) = &amendment.parameters {
         proposal.parameters = strict("parameters", parameters)?;
     }
@@ -194,7 +194,7 @@ pub async fn amend(
     }
     let tags = amendment.tags.unwrap_or_else(|| view.revision.tags.iter().cloned().collect());
     assess::check_tags(&tags)?;
-    let preview = assess::preview(app, caller.tenant, &proposal).await?;
+    let preview = assess::preview(app, caller, &proposal).await?;
     let mut work = TaskCommand::begin(app, caller, attempt, target).await?;
     require_same(&work.task, &view)?;
     let rated =
@@ -211,9 +211,9 @@ pub async fn submit(
     target: TaskTarget,
 ) -> Result<Reply, Error> {
     let view = permission::to_change(app, caller, attempt, target, CommandKind::Submit).await?;
-    let proposal = proposal_of(&view)?;
+    let proposal = proposal_of(app, caller.tenant, &view).await?;
     let tags = view.revision.tags.iter().cloned().collect();
-    let preview = assess::preview(app, caller.tenant, &proposal).await?;
+    let preview = assess::preview(app, caller, &proposal).await?;
     let mut work = TaskCommand::begin(app, caller, attempt, target).await?;
     require_same(&work.task, &view)?;
     let rated =

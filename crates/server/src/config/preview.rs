@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use ade_engine::services::executors::TargetKind;
 use serde::Deserialize;
 
 use super::database::guarded;
@@ -33,15 +34,6 @@ struct TargetTable {
     url_file: PathBuf,
     #[serde(default)]
     allow_plain: bool,
-}
-
-/// What a preview target is used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TargetKind {
-    /// A database made for previews. No application depends on it.
-    Copy,
-    /// A database that applications use.
-    Live,
 }
 
 /// A preview target whose settings are valid.

@@ -8,7 +8,7 @@ use ade_core::change::{StrictValue, content_digest};
 use ade_core::ids::TenantId;
 use ade_core::resource::ResourceRef;
 use ade_engine::services::executors::{
-    Executor, PlanExecutor, PreviewError, PreviewTarget, Proposal, SqlPreview,
+    Executor, PlanExecutor, PreviewError, PreviewTarget, Proposal, SqlPreview, TargetKind,
 };
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ async fn executor_of_each_kind_meets_the_requirements() {
 
     let (port, name) = (world.database.server().port(), world.database.name());
     let url = format!("postgres://{name}_preview:x@127.0.0.1:{port}/{name}_orders?sslmode=disable");
-    let orders = PreviewTarget::new(url, Some(vec![world.tenant.clone()]).into());
+    let orders = PreviewTarget::new(url, TargetKind::Copy, Some(vec![world.tenant.clone()]).into());
     let targets = BTreeMap::from([("orders".to_owned(), orders)]);
     let sql: Arc<dyn Executor> = Arc::new(SqlPreview::new(targets, world.app.pools.api.clone()));
     let script = "DELETE FROM sale WHERE id > 5; CREATE TABLE tag (word text)";

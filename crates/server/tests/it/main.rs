@@ -127,6 +127,8 @@ mod policies;
 #[cfg(test)]
 mod policy_test;
 #[cfg(test)]
+mod preview_proof;
+#[cfg(test)]
 mod preview_targets;
 #[cfg(test)]
 mod previews;

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use ade_core::ids::TenantId;
 use ade_engine::admin::bootstrap;
+use ade_engine::services::executors::{TargetKind, login_problems};
 use ade_engine::services::secrets::Pepper;
 use ade_testkit::Database;
 use futures_util::future::{join_all, select_all};
@@ -232,7 +233,9 @@ async fn live_target_serves_once_enabled_by_name() {
         Database::fresh("server", async |url: String| bootstrap::migrate(&url).await).await;
     let orders = record.beside("orders").await;
     let login = format!("{}_preview", record.name());
-    orders.run(&format!("CREATE ROLE {login} LOGIN PASSWORD 'x'")).await;
+    let create =
+        format!("CREATE ROLE {login} LOGIN PASSWORD 'x'; CREATE SCHEMA AUTHORIZATION {login}");
+    orders.run(&create).await;
     let (port, name) = (record.server().port(), record.name());
     let url = format!("postgres://{login}:x@127.0.0.1:{port}/{name}_orders?sslmode=disable");
     let mut settings = vec![
@@ -265,7 +268,11 @@ async fn live_target_serves_once_enabled_by_name() {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let asked = client.post(format!("http://{address}/v1/tasks/evaluate"));
     let asked = asked.bearer_auth(way_in.token.reveal()).header("content-type", "application/json");
-    let answer = asked.body(change("orders", "SELECT 1").to_string()).send().await.unwrap();
+    for problem in login_problems(&url, TargetKind::Live).await.unwrap() {
+        orders.run(&problem.fix).await;
+    }
+    let plain = change("orders", "CREATE TABLE tag (word text)");
+    let answer = asked.body(plain.to_string()).send().await.unwrap();
     let status = answer.status().as_u16();
     let body: Value = answer.json().await.unwrap();
     assert_eq!((status, &body["effect"]["origin"]), (200, &json!("observed")), "{body}");
@@ -295,6 +302,7 @@ async fn doctor_reports_unbound_targets_of_several_tenants() {
         bootstrap::bootstrap(&database.url(), &hashing, tenant).await.unwrap();
         let said = doctor();
         assert!(said.contains("ok    preview targets"), "{said}");
+        assert!(said.contains("fail  login of preview target orders"), "unreachable: {said}");
         assert_eq!(said.contains(wrong), is_wrong, "{said}");
     }
     std::fs::remove_file(pepper).unwrap();
@@ -322,4 +330,33 @@ async fn previews_of_one_agent_leave_room_for_others() {
     let refused = rest.iter().filter(|answer| answer.status == 429).count();
     assert!(refused < rest.len(), "the first ones are answered");
     evaluate(&scene.bob, "SELECT 1").await.expect(200);
+}
+
+#[tokio::test]
+async fn doctor_prints_statements_for_a_preview_login() {
+    let database =
+        Database::fresh("server", async |url: String| bootstrap::migrate(&url).await).await;
+    let login = format!("{}_wide", database.name());
+    database.run(&format!("CREATE ROLE {login} LOGIN CREATEROLE PASSWORD 'x'")).await;
+    let (port, name) = (database.server().port(), database.name());
+    let url = format!("postgres://{login}:x@127.0.0.1:{port}/{name}?sslmode=disable");
+    let pepper = std::env::temp_dir().join(format!("{name}.login-pepper"));
+    std::fs::write(&pepper, [7; 32]).unwrap();
+    let settings = [
+        setting("DATABASE__URL", &database.login("app", "ade_app").await),
+        setting("DATABASE__WORKER_URL", &database.login("work", "ade_app, ade_worker").await),
+        setting("AUTH__PEPPER_FILE", pepper.to_str().unwrap()),
+        setting("LOCKS__BACKEND", "postgres"),
+        setting("PREVIEW__TARGETS__ORDERS__URL", &url),
+        setting("PREVIEW__TARGETS__ORDERS__KIND", "copy"),
+    ];
+    let doctor = || String::from_utf8(server(&["doctor"], &settings).stdout).unwrap();
+    let said = doctor();
+    let fix = format!("ALTER ROLE {login} NOCREATEROLE");
+    assert!(said.contains("fail  login of preview target orders"), "{said}");
+    assert!(said.contains(&format!("{fix}; -- has CREATEROLE")), "{said}");
+    database.run(&fix).await;
+    let said = doctor();
+    assert!(said.contains("ok    login of preview target orders"), "{said}");
+    std::fs::remove_file(pepper).unwrap();
 }

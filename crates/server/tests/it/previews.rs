@@ -82,7 +82,7 @@ async fn preview_reports_effects_and_leaves_no_trace() {
         assert!(found.iter().any(|it| it.contains(expected)), "{expected}: {found:?}");
     }
     let irreversible = effect["counts"]["irreversible"].as_u64().unwrap();
-    assert_eq!(irreversible, 1, "the deleted row: {effect}");
+    assert_eq!(irreversible, 2, "the updated and the deleted rows: {effect}");
     assert_eq!(effect["counts"]["removes"], 1, "{effect}");
     let submitted = world.submit(&bob, &task).await;
     assert_eq!((&submitted["revision"], &submitted["digest"]), (&json!(1), &task["digest"]));

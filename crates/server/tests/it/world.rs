@@ -13,7 +13,7 @@ use ade_core::token::{KeyId, Token, TokenKind};
 use ade_engine::admin::bootstrap;
 use ade_engine::services::event_hub::Live;
 use ade_engine::services::executors::{
-    Executor, ExecutorEntry, Executors, PreviewSlots, PreviewTarget, SqlPreview,
+    Executor, ExecutorEntry, Executors, PreviewSlots, PreviewTarget, SqlPreview, TargetKind,
 };
 use ade_engine::services::export::Sink;
 use ade_engine::services::identity::{self, Passkeys, Provider, Providers};
@@ -101,8 +101,9 @@ impl LockBackend {
 #[derive(Debug, Clone)]
 pub struct TestServerOptions {
     pub line: LockBackend,
-    /// The tenants of each preview target. Every target is a copy, the database `orders`.
+    /// The tenants of each preview target. Every target is the database `orders`.
     pub targets: BTreeMap<String, Option<Vec<String>>>,
+    pub target_kind: TargetKind,
     /// Executors in addition to the SQL preview.
     pub executors: Vec<ExecutorEntry>,
     /// The issuer of receipts, as targets know it, and its signing key; generated if absent.
@@ -153,6 +154,7 @@ impl From<LockBackend> for TestServerOptions {
         Self {
             line,
             targets: BTreeMap::from([("orders".to_owned(), Some(vec!["acme".to_owned()]))]),
+            target_kind: TargetKind::Copy,
             executors: Vec::new(),
             key: None,
             blobs: None,
@@ -859,9 +861,10 @@ fn app_at(
     let target =
         format!("postgres://{name}_preview:x@127.0.0.1:{port}/{name}_orders?sslmode=disable");
     let targets = fittings.targets.iter();
-    let targets = targets
-        .map(|(name, of)| (name.clone(), PreviewTarget::new(target.clone(), of.clone().into())))
-        .collect();
+    let kind = fittings.target_kind;
+    let new =
+        |of: &Option<Vec<String>>| PreviewTarget::new(target.clone(), kind, of.clone().into());
+    let targets = targets.map(|(name, of)| (name.clone(), new(of))).collect();
     let sql: Arc<dyn Executor> = Arc::new(SqlPreview::new(targets, pools.api.clone()));
     let executors = fittings.executors.iter().cloned();
     let sql = ExecutorEntry {

@@ -24,6 +24,8 @@ struct Object {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Table {
+    /// As in `pg_class.relkind`: a table, a partitioned table, a materialized view or a sequence.
+    kind: String,
     name: String,
     inserted: i64,
     updated: i64,
@@ -31,30 +33,36 @@ struct Table {
     /// The file that holds its rows; it changes with TRUNCATE and with a rewrite.
     file: Oid,
     bytes: i64,
+    /// The number of rows by the statistics; negative if it is unknown.
+    rows: i64,
+}
+
+impl Table {
+    fn known_rows(&self) -> Option<u64> {
+        u64::try_from(self.rows).ok()
+    }
 }
 
 #[derive(Debug)]
 pub(super) struct Look {
     objects: BTreeMap<Key, Object>,
     tables: BTreeMap<i64, Table>,
-    sequences: BTreeMap<String, i64>,
 }
+
+type TableRow = (i64, String, String, i64, i64, i64, Oid, i64, i64);
 
 const OBJECTS: &str = include_str!("objects.sql");
 // The size is read of new files only: these belong to the script, so there is no wait for a lock.
 const TABLES: &str = "
-    SELECT c.oid::int8, format('%I.%I', n.nspname, c.relname),
+    SELECT c.oid::int8, c.relkind::text, format('%I.%I', n.nspname, c.relname),
            coalesce(x.n_tup_ins, 0), coalesce(x.n_tup_upd, 0), coalesce(x.n_tup_del, 0),
            c.relfilenode,
-           CASE WHEN c.relfilenode <> ALL ($1::oid[]) THEN pg_relation_size(c.oid) ELSE 0 END
+           CASE WHEN c.relfilenode <> ALL ($1::oid[]) THEN pg_relation_size(c.oid) ELSE 0 END,
+           c.reltuples::int8
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
       LEFT JOIN pg_stat_xact_user_tables x ON x.relid = c.oid
-     WHERE c.relkind IN ('r', 'p') AND n.nspname !~ '^pg_'
+     WHERE c.relkind IN ('r', 'p', 'm', 'S') AND n.nspname !~ '^pg_'
        AND n.nspname <> 'information_schema'";
-const SEQUENCES: &str = "
-    SELECT format('%I.%I', schemaname, sequencename), last_value FROM pg_sequences
-     WHERE last_value IS NOT NULL";
-
 impl Look {
     /// Takes a snapshot. The caller has set the search path to `pg_catalog` alone.
     pub async fn take(
@@ -69,25 +77,19 @@ impl Look {
         if rows.len() > SQL_PREVIEW_OBJECTS_MAX {
             return Err(ScriptPreviewError::TooManyObjects);
         }
-        let tables: Vec<(i64, String, i64, i64, i64, Oid, i64)> =
+        let tables: Vec<TableRow> =
             sqlx::query_as(TABLES).bind(files).fetch_all(&mut *connection).await?;
-        let sequences: Vec<(String, i64)> =
-            sqlx::query_as(SEQUENCES).fetch_all(&mut *connection).await?;
         let objects = rows.into_iter().map(|(kind, number, part, name, definition, relation)| {
             ((kind, number, part), Object { name, definition, relation })
         });
-        let tables =
-            tables.into_iter().map(|(number, name, inserted, updated, deleted, file, bytes)| {
-                (number, Table { name, inserted, updated, deleted, file, bytes })
-            });
-        Ok(Self {
-            objects: objects.collect(),
-            tables: tables.collect(),
-            sequences: sequences.into_iter().collect(),
-        })
+        let tables = tables.into_iter().map(|row| {
+            let (number, kind, name, inserted, updated, deleted, file, bytes, rows) = row;
+            (number, Table { kind, name, inserted, updated, deleted, file, bytes, rows })
+        });
+        Ok(Self { objects: objects.collect(), tables: tables.collect() })
     }
 
-    pub fn object_changes(&self, after: &Self) -> Vec<ObjectChange> {
+    pub fn object_changes(&self, after: &Self, shown: &ShownNames<'_>) -> Vec<ObjectChange> {
         let keys: BTreeSet<&Key> = self.objects.keys().chain(after.objects.keys()).collect();
         let changes = keys.into_iter().filter_map(|key| {
             let (old, new) = (self.objects.get(key), after.objects.get(key));
@@ -102,24 +104,51 @@ impl Look {
                 let full = format!("{}: {}", object.name, object.definition);
                 Some(cut(&full, SQL_PREVIEW_TEXT_MAX_BYTES))
             };
+            let name = |object: Option<&'_ Object>| object.map(|object| object.name.clone());
             Some(ObjectChange {
                 kind: key.0.clone(),
-                name: old.or(new).map(|object| object.name.clone()).unwrap_or_default(),
+                name: name(old).or_else(|| Some(shown.new_name(&new?.name))).unwrap_or_default(),
                 action,
                 irreversible: is_irreversible(&key.0, old, new),
+                rows: self.tables.get(&key.1).and_then(Table::known_rows),
                 before: text(old),
-                after: text(new),
+                after: text(new).filter(|_| shown.has_definitions()),
             })
         });
-        changes.collect()
+        changes.chain(self.refilled(after)).collect()
+    }
+
+    /// Returns sequences that were restarted and materialized views that were refreshed: both get
+    /// a new file. The values that a sequence issues are not an effect, since a rollback leaves
+    /// them as they are.
+    fn refilled(&self, after: &Self) -> impl Iterator<Item = ObjectChange> {
+        let refilled = self.tables.iter().filter_map(|(number, old)| {
+            let kind = match old.kind.as_str() {
+                "S" => "value of sequence",
+                "m" => "rows of materialized view",
+                _ => return None,
+            };
+            let new = after.tables.get(number)?;
+            (new.file != old.file).then(|| ObjectChange {
+                kind: kind.to_owned(),
+                name: old.name.clone(),
+                action: Action::Changed,
+                irreversible: old.kind == "S",
+                rows: None,
+                before: None,
+                after: None,
+            })
+        });
+        refilled.collect::<Vec<_>>().into_iter()
     }
 
     /// Returns the rows written and the tables emptied. A table that was rewritten without any
     /// redefinition was emptied first, whatever it contains now.
-    pub fn row_changes(&self, after: &Self) -> Vec<RowCounts> {
+    pub fn row_changes(&self, after: &Self, shown: &ShownNames<'_>) -> Vec<RowCounts> {
         let redefined = self.changed_relations(after);
         let mut changes = Vec::new();
-        for (number, table) in &after.tables {
+        let tables = after.tables.iter().filter(|(_, table)| matches!(&*table.kind, "r" | "p"));
+        for (number, table) in tables {
             let old = self.tables.get(number);
             let emptied = old.is_some_and(|old| {
                 old.file != table.file && (table.bytes == 0 || !redefined.contains(number))
@@ -129,7 +158,8 @@ impl Look {
                 u64::try_from(grown).unwrap_or_default()
             };
             let counts = RowCounts {
-                table: table.name.clone(),
+                table: shown.table_name(old.map(|old| old.name.as_str()), &table.name),
+                before: old.and_then(Table::known_rows),
                 inserted: since(|table| table.inserted),
                 updated: since(|table| table.updated),
                 deleted: since(|table| table.deleted),
@@ -141,16 +171,6 @@ impl Look {
         }
         changes.sort_by(|left, right| left.table.cmp(&right.table));
         changes
-    }
-
-    /// Returns sequences that were set back. A rollback does not restore them: gaps are harmless,
-    /// but going back issues numbers twice.
-    pub fn sequences_set_back(&self, after: &Self) -> Vec<String> {
-        let set_back = self
-            .sequences
-            .iter()
-            .filter(|(name, last)| after.sequences.get(*name).is_some_and(|now| now < last));
-        set_back.map(|(name, _)| name.clone()).collect()
     }
 
     /// Returns the version of each touched table before the script, for later comparison.
@@ -182,6 +202,56 @@ impl Look {
         });
         changed.filter(|relation| *relation != 0).collect()
     }
+}
+
+/// Which names of new objects are shown. An opaque script can put rows into names and definitions,
+/// so a new name of it is shown only if all its words occur in the script or in names from before.
+#[derive(Debug)]
+pub(super) struct ShownNames<'a> {
+    opaque: Option<OpaqueWords<'a>>,
+}
+
+#[derive(Debug)]
+struct OpaqueWords<'a> {
+    script: BTreeSet<&'a str>,
+    before: BTreeSet<&'a str>,
+}
+
+impl<'a> ShownNames<'a> {
+    /// `script` is absent if the script is plain.
+    pub fn new(before: &'a Look, script: Option<&'a str>) -> Self {
+        let opaque = script.map(|script| OpaqueWords {
+            script: words(script).collect(),
+            before: before.objects.values().flat_map(|object| words(&object.name)).collect(),
+        });
+        Self { opaque }
+    }
+
+    fn has_definitions(&self) -> bool {
+        self.opaque.is_none()
+    }
+
+    fn new_name(&self, name: &str) -> String {
+        let is_shown = self.opaque.as_ref().is_none_or(|known| {
+            words(name).all(|word| known.script.contains(word) || known.before.contains(word))
+        });
+        if is_shown { name.to_owned() } else { WITHHELD.to_owned() }
+    }
+
+    /// A plain script may rename a table; its rows are reported under the new name.
+    fn table_name(&self, old: Option<&str>, new: &str) -> String {
+        match old {
+            Some(old) if self.opaque.is_some() => old.to_owned(),
+            _ => self.new_name(new),
+        }
+    }
+}
+
+const WITHHELD: &str = "(name withheld)";
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    words.filter(|word| !word.is_empty())
 }
 
 /// Returns whether a change loses data: with its table or column, or by a change of the column

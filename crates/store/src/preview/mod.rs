@@ -1,33 +1,46 @@
 //! Previews of DDL and DML scripts on another PostgreSQL, inside a transaction that is always
-//! rolled back: the effect is observed, not guessed. The script cannot end that transaction, and a
-//! login that could reach beyond it is refused. That database contains nothing of this
-//! installation.
+//! rolled back: the effect is observed, not guessed. The script cannot end that transaction, a
+//! login that could reach beyond it is refused, and what a rollback does not cover is refused on a
+//! database that applications use. That database contains nothing of this installation.
 
 mod catalogue;
-mod notices;
+mod login;
+mod names;
+mod script;
+mod session;
+mod sqlstate;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ade_core::limits::{
-    EFFECT_NOTE_MAX_BYTES, SQL_PREVIEW_DEADLINE, SQL_PREVIEW_IDLE_TIMEOUT,
-    SQL_PREVIEW_LOCK_TIMEOUT, SQL_PREVIEW_SCRIPT_MAX_BYTES, SQL_PREVIEW_STATEMENT_TIMEOUT,
+    SQL_PREVIEW_DEADLINE, SQL_PREVIEW_LOCK_TIMEOUT, SQL_PREVIEW_SCRIPT_MAX_BYTES,
+    SQL_PREVIEW_STATEMENT_TIMEOUT,
 };
-use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgErrorPosition};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 use thiserror::Error;
-use tracing::instrument::WithSubscriber;
 
-use self::catalogue::Look;
-use self::notices::Notices;
+pub use self::login::LoginProblem;
+pub use self::script::{Names, OpaqueKind, OpaqueReason, Script, Unparsable, classify};
+
+/// What a preview target is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetKind {
+    /// A database made for previews. No application depends on it.
+    Copy,
+    /// A database that applications use.
+    Live,
+}
 
 /// The effect of a script before it was rolled back. With errors, the script had no effect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScriptPreview {
     pub rows: Vec<RowCounts>,
     pub objects: Vec<ObjectChange>,
-    pub warnings: Vec<String>,
     pub errors: Vec<ScriptError>,
+    /// Why the script may do something else when it is applied; empty for a plain script. Nothing
+    /// here is proven then, and names and definitions that the script computed are left out.
+    pub opaque: Vec<OpaqueReason>,
     /// Each touched table that existed before, with a version that changes with its definition.
     pub versions: BTreeMap<String, String>,
 }
@@ -35,6 +48,8 @@ pub struct ScriptPreview {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowCounts {
     pub table: String,
+    /// The number of rows before the script by the statistics of the table, if there are any.
+    pub before: Option<u64>,
     pub inserted: u64,
     pub updated: u64,
     pub deleted: u64,
@@ -43,8 +58,9 @@ pub struct RowCounts {
 }
 
 impl RowCounts {
+    /// The old values of updated and deleted rows are gone.
     pub fn is_irreversible(&self) -> bool {
-        self.emptied || self.deleted > 0
+        self.emptied || self.updated + self.deleted > 0
     }
 }
 
@@ -56,6 +72,8 @@ pub struct ObjectChange {
     pub name: String,
     pub action: Action,
     pub irreversible: bool,
+    /// The number of rows by the statistics, if it is a table and has any.
+    pub rows: Option<u64>,
     pub before: Option<String>,
     pub after: Option<String>,
 }
@@ -67,13 +85,20 @@ pub enum Action {
     Dropped,
 }
 
-/// Why the script does not run.
+/// Why the script does not run. There is no text of PostgreSQL, because it may contain rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptError {
-    pub sqlstate: String,
-    pub message: String,
+    pub sqlstate: &'static str,
+    pub description: String,
     /// The position in the script, in characters from 1.
     pub position: Option<usize>,
+}
+
+impl ScriptError {
+    fn new(sqlstate: &str, position: Option<usize>) -> Self {
+        let (sqlstate, description) = sqlstate::describe(sqlstate);
+        Self { sqlstate, description: description.to_owned(), position }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -99,8 +124,8 @@ impl Default for Limits {
 pub enum ScriptPreviewError {
     #[error("the script has {bytes} bytes: at most {SQL_PREVIEW_SCRIPT_MAX_BYTES}")]
     TooLong { bytes: usize },
-    #[error("role `{role}` {why}: use a login without this privilege")]
-    Unfit { role: String, why: &'static str },
+    #[error("role `{role}` {problem}: run `ade-server doctor`, which prints how to change it")]
+    Unfit { role: String, problem: String },
     #[error("`track_counts` is off on the server, so rows cannot be counted: turn it on")]
     NotCounting,
     #[error("the database has too many objects to compare")]
@@ -124,30 +149,11 @@ impl From<sqlx::Error> for ScriptPreviewError {
     }
 }
 
-/// Checks every role that the login may take on, because `SET ROLE` is one statement away.
-const LOGIN: &str = "
-    WITH within AS (
-        SELECT rolname, rolsuper, rolreplication FROM pg_roles
-         WHERE rolname = session_user OR pg_has_role(session_user, oid, 'MEMBER')
-    )
-    SELECT session_user::text,
-           (SELECT bool_or(rolsuper) FROM within),
-           (SELECT bool_or(rolname IN ('pg_execute_server_program', 'pg_read_server_files',
-               'pg_write_server_files')) FROM within),
-           EXISTS (SELECT FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
-                    WHERE NOT l.lanpltrusted AND l.lanname NOT IN ('c', 'internal')
-                      AND has_function_privilege(session_user, p.oid, 'EXECUTE')),
-           EXISTS (SELECT FROM pg_extension x
-                     JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass
-                      AND d.refobjid = x.oid AND d.classid = 'pg_proc'::regclass
-                    WHERE x.extname = 'dblink'
-                      AND has_function_privilege(session_user, d.objid, 'EXECUTE')),
-           current_setting('track_counts')::boolean";
-
 /// Runs `script` as the login of `url` and rolls it back. A result with `errors` means that the
-/// script itself is wrong.
+/// script itself is wrong, or opaque on a live target.
 pub async fn preview_script(
     url: &str,
+    kind: TargetKind,
     script: &str,
     limits: &Limits,
 ) -> Result<ScriptPreview, ScriptPreviewError> {
@@ -155,150 +161,44 @@ pub async fn preview_script(
     if bytes > SQL_PREVIEW_SCRIPT_MAX_BYTES {
         return Err(ScriptPreviewError::TooLong { bytes });
     }
-    if let Some(fault) = unsuited(script) {
-        return Ok(ScriptPreview { errors: vec![fault], ..ScriptPreview::default() });
+    if script.contains('\0') {
+        return Ok(failed(ScriptError::new("22021", None)));
     }
-    let held = tokio::time::timeout(limits.deadline, hold(url, script, limits)).await;
+    let text = script.to_owned();
+    // Large scripts take seconds to parse.
+    let parsed = tokio::task::spawn_blocking(move || classify(&text)).await;
+    let parsed = parsed.unwrap_or(Err(Unparsable)).ok();
+    if let Some(script) = parsed.as_ref().filter(|_| kind == TargetKind::Live)
+        && !script.reasons.is_empty()
+    {
+        return Ok(refused(script.reasons.clone()));
+    }
+    let held = session::hold(url, kind, script, parsed, limits);
+    let held = tokio::time::timeout(limits.deadline, held).await;
     held.unwrap_or(Err(ScriptPreviewError::Deadline))
 }
 
-/// Returns why a script is unsuitable: its effects would survive a rollback, or it cannot be sent.
-fn unsuited(script: &str) -> Option<ScriptError> {
-    let refuse = |sqlstate: &str, message: &str| {
-        let (sqlstate, message) = (sqlstate.to_owned(), message.to_owned());
-        Some(ScriptError { sqlstate, message, position: None })
-    };
-    if script.contains('\0') {
-        return refuse("22021", "the script contains a zero byte");
-    }
-    if script.to_lowercase().contains("setval") {
-        return refuse(
-            "0A000",
-            "setval cannot be previewed because a rollback does not undo it: use ALTER SEQUENCE \
-             ... RESTART",
-        );
-    }
-    None
-}
-
-async fn hold(
+/// Returns what is wrong with the login of a target, and how to change it.
+pub async fn login_problems(
     url: &str,
-    script: &str,
-    limits: &Limits,
-) -> Result<ScriptPreview, ScriptPreviewError> {
-    let options: PgConnectOptions = url.parse()?;
-    let mut connection = options.application_name("ade preview").connect().await?;
-    check_login(&mut connection).await?;
-    let [lock, statement, idle] =
-        [limits.lock_timeout, limits.statement_timeout, SQL_PREVIEW_IDLE_TIMEOUT]
-            .map(|timeout| timeout.as_millis());
-    // Both reads use one snapshot: commits of others in between are not an effect of the script.
-    let begin = format!(
-        "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = {lock}; \
-         SET LOCAL statement_timeout = {statement}; \
-         SET LOCAL idle_in_transaction_session_timeout = {idle}; {OWN_PATH}"
-    );
-    sqlx::raw_sql(AssertSqlSafe(begin)).execute(&mut connection).await?;
-    let before = Look::take(&mut connection, None).await?;
-    let notices = Notices::default();
-    let outcome = perform(&mut connection, script).with_subscriber(notices.clone()).await;
-    let mut preview = match outcome {
-        Ok(()) => compare(&mut connection, &before).await?,
-        Err(error) => ScriptPreview { errors: vec![fault(error)?], ..ScriptPreview::default() },
-    };
-    preview.warnings.splice(0..0, notices.take());
-    // Closing the connection would have the same effect; this way it is done before the result is
-    // returned.
-    sqlx::raw_sql("ROLLBACK").execute(&mut connection).await?;
-    connection.close().await?;
-    Ok(preview)
+    kind: TargetKind,
+) -> Result<Vec<LoginProblem>, ScriptPreviewError> {
+    let asked = tokio::time::timeout(SQL_PREVIEW_STATEMENT_TIMEOUT, session::ask(url, kind)).await;
+    asked.unwrap_or(Err(ScriptPreviewError::Deadline))
 }
 
-const OWN_PATH: &str = "SET LOCAL search_path = pg_catalog, pg_temp";
-
-async fn check_login(connection: &mut PgConnection) -> Result<(), ScriptPreviewError> {
-    let (role, superuser, files, untrusted, dblink, counts): (
-        String,
-        bool,
-        bool,
-        bool,
-        bool,
-        bool,
-    ) = sqlx::query_as(LOGIN).fetch_one(connection).await?;
-    let reasons = [
-        (superuser, "is a superuser or can become one"),
-        (files, "can run programs or access files on the server"),
-        (untrusted, "can call functions of an untrusted language"),
-        (dblink, "can open connections through dblink"),
-    ];
-    if let Some((_, why)) = reasons.into_iter().find(|(is_so, _)| *is_so) {
-        return Err(ScriptPreviewError::Unfit { role, why });
-    }
-    if counts { Ok(()) } else { Err(ScriptPreviewError::NotCounting) }
+fn failed(error: ScriptError) -> ScriptPreview {
+    ScriptPreview { errors: vec![error], ..ScriptPreview::default() }
 }
 
-/// Runs the script inside EXECUTE inside a block inside a transaction, where PostgreSQL allows no
-/// COMMIT, ROLLBACK or BEGIN. It is sent as a prepared statement, which can only be a single one.
-async fn perform(connection: &mut PgConnection, script: &str) -> Result<(), sqlx::Error> {
-    let outer = quote(script, "block");
-    let inner = quote(script, "script");
-    let block = format!("DO {outer} BEGIN EXECUTE {inner}{script}{inner}; END {outer}");
-    sqlx::raw_sql("SET LOCAL search_path TO DEFAULT").execute(&mut *connection).await?;
-    sqlx::query(AssertSqlSafe(block)).persistent(false).execute(&mut *connection).await?;
-    // Deferred constraints are checked now instead of at the commit.
-    sqlx::raw_sql("SET CONSTRAINTS ALL IMMEDIATE").execute(connection).await?;
-    Ok(())
-}
-
-/// Returns a dollar quote that the script does not contain.
-fn quote(script: &str, name: &str) -> String {
-    let quotes = (0_u64..).map(|number| format!("${name}_{number}$"));
-    quotes.into_iter().find(|quote| !script.contains(quote.as_str())).unwrap_or_default()
-}
-
-async fn compare(
-    connection: &mut PgConnection,
-    before: &Look,
-) -> Result<ScriptPreview, ScriptPreviewError> {
-    // The script may have changed the role and created tables that shadow others.
-    let again = format!("RESET SESSION AUTHORIZATION; RESET ROLE; {OWN_PATH}");
-    sqlx::raw_sql(AssertSqlSafe(again)).execute(&mut *connection).await?;
-    let after = Look::take(connection, Some(before)).await?;
-    let set_back = before.sequences_set_back(&after);
-    let warnings = set_back
-        .into_iter()
-        .map(|name| {
-            format!("sequence {name} was reset, which a rollback does not undo: set it again")
-        })
-        .collect();
-    Ok(ScriptPreview {
-        rows: before.row_changes(&after),
-        objects: before.object_changes(&after),
-        warnings,
-        errors: Vec::new(),
-        versions: before.versions(&after),
-    })
-}
-
-/// Converts an error. An error from PostgreSQL is for the author of the script; a lost connection
-/// is not.
-fn fault(error: sqlx::Error) -> Result<ScriptError, ScriptPreviewError> {
-    let Some(refusal) = error.as_database_error() else {
-        return Err(ScriptPreviewError::Unreachable(error));
-    };
-    let position = refusal
-        .try_downcast_ref::<PgDatabaseError>()
-        .and_then(PgDatabaseError::position)
-        .and_then(|position| match position {
-            PgErrorPosition::Internal { position, .. } => Some(position),
-            // The position is in the surrounding block, which is not part of the script.
-            PgErrorPosition::Original(_) => None,
-        });
-    Ok(ScriptError {
-        sqlstate: refusal.code().unwrap_or_default().into_owned(),
-        message: cut(refusal.message(), EFFECT_NOTE_MAX_BYTES),
-        position,
-    })
+/// The result for an opaque script on a live target: it was not executed.
+fn refused(opaque: Vec<OpaqueReason>) -> ScriptPreview {
+    let errors = opaque.iter().map(|reason| ScriptError {
+        sqlstate: "0A000",
+        description: format!("{reason}, so it is not executed on a live database"),
+        position: Some(reason.position),
+    });
+    ScriptPreview { errors: errors.collect(), opaque, ..ScriptPreview::default() }
 }
 
 /// Cuts the text to `bytes`, at a character boundary.

@@ -30,6 +30,10 @@ mod policies;
 #[cfg(test)]
 mod preview;
 #[cfg(test)]
+mod preview_escapes;
+#[cfg(test)]
+mod preview_guard;
+#[cfg(test)]
 mod reads;
 #[cfg(test)]
 mod relay;

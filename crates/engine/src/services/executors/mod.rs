@@ -20,13 +20,14 @@ use std::fmt;
 use std::pin::Pin;
 
 use ade_api::tasks::Plan as DeclaredPlan;
-use ade_core::change::{Effect, EffectError, PreviewVersions, StrictValue};
+use ade_core::change::{Effect, EffectError, PreviewVersions, Report, StrictValue};
 use ade_core::ids::TenantId;
 use ade_core::resource::ResourceRef;
 use ade_store::tenants::TenantIdentity;
 use thiserror::Error;
 
 pub use ade_receipt::Signer;
+pub use ade_store::preview::{LoginProblem, TargetKind, login_problems};
 pub use command::{CommandExecutor, Program, ProgramLimits};
 pub use http::{Http, HttpEndpoint};
 pub use job::{
@@ -71,6 +72,15 @@ impl PreviewError {
     }
 }
 
+/// Returns the effect that a preview reports. A preview that saw nothing proves nothing: the change
+/// may be one that it cannot see.
+fn observed(report: Report) -> Result<Effect, EffectError> {
+    if report.changes.is_empty() && report.errors.is_empty() {
+        return Effect::declared(report);
+    }
+    Effect::observed(report)
+}
+
 pub type Previewing<'a> = Pin<Box<dyn Future<Output = Result<Preview, PreviewError>> + Send + 'a>>;
 
 pub trait Executor: fmt::Debug + Send + Sync {
@@ -80,6 +90,22 @@ pub trait Executor: fmt::Debug + Send + Sync {
     /// counted; `None` if it uses nothing outside of the server, or a target that this tenant may
     /// not use: how busy that one is must not change the response.
     fn preview_target(&self, tenant: &TenantIdentity, proposal: &Proposal) -> Option<String>;
+
+    /// Returns whether a preview executes what the author wrote.
+    fn executes_parameters(&self) -> bool {
+        false
+    }
+
+    /// Returns the resource that applications use and that a preview of this proposal reads, if it
+    /// does. Such a preview is recorded in the audit log.
+    fn live_resource(&self, _: &TenantIdentity, _: &Proposal) -> Option<ResourceRef> {
+        None
+    }
+
+    /// Returns whether the effect is the plan that the author declares.
+    fn takes_plan(&self) -> bool {
+        false
+    }
 
     /// Reports what the proposal of this tenant would change. A preview leaves no lasting effect.
     fn preview<'a>(&'a self, tenant: TenantId, proposal: &'a Proposal) -> Previewing<'a>;

@@ -21,6 +21,10 @@ impl Executor for PlanExecutor {
         None
     }
 
+    fn takes_plan(&self) -> bool {
+        true
+    }
+
     fn preview<'a>(&'a self, _: TenantId, proposal: &'a Proposal) -> Previewing<'a> {
         Box::pin(async move { declared(proposal) })
     }
@@ -54,6 +58,7 @@ pub(super) fn change(stated: &DeclaredChange) -> Result<Change, StrictError> {
         action: stated.action,
         irreversible: stated.irreversible,
         summary: stated.summary.clone(),
+        rows: stated.rows.map(Into::into),
         before: strict(&stated.before)?,
         after: strict(&stated.after)?,
     })

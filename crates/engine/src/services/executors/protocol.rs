@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ade_api::executions::FinishOutcome;
 use ade_api::tasks::Change as ReportedChange;
-use ade_core::change::{self, Effect, PreviewVersions, Report, StrictValue};
+use ade_core::change::{self, PreviewVersions, Report, StrictValue};
 use ade_core::ids::{ExecutionId, TaskId};
 use ade_core::limits::EXECUTION_ERROR_MAX_BYTES;
 use ade_core::resource::ResourceRef;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::job::{ExecutorOutcome, Leash, Left, PermittedAttempt, Stash, Unstashed};
 use super::plan;
-use super::{Preview, PreviewError, Proposal};
+use super::{Preview, PreviewError, Proposal, observed};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -207,7 +207,7 @@ pub fn preview(
         changes.push(plan::change(planned).map_err(|error| unavailable(unread(&error)))?);
     }
     let report: Report = Report { changes, warnings: seen.warnings, errors: seen.errors };
-    Ok(Preview { effect: Effect::observed(report)?, versions: PreviewVersions(seen.versions) })
+    Ok(Preview { effect: observed(report)?, versions: PreviewVersions(seen.versions) })
 }
 
 pub fn stash(answer: Result<Vec<u8>, Silence>) -> Result<Stash, Unstashed> {

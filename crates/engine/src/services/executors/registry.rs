@@ -50,6 +50,12 @@ impl Executors {
         self.entries.iter().any(|entry| entry.types.matches_text(task_type))
     }
 
+    /// Returns whether a preview of this type executes what the author wrote.
+    pub fn executes_parameters(&self, task_type: &str) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|one| one.types.matches_text(task_type) && one.executor.executes_parameters())
+    }
+
     /// Returns the executors that serve this tenant.
     pub fn of<'a, 't>(&'a self, tenant: &'t TenantIdentity) -> TenantExecutors<'a, 't> {
         TenantExecutors { all: self, tenant }

@@ -6,21 +6,21 @@ use std::collections::BTreeMap;
 
 use ade_core::actor::Actor;
 use ade_core::change::{
-    Change, ChangeKind, Effect, PreviewVersions, Report, StrictError, StrictValue,
+    AffectedRows, Change, ChangeKind, Effect, PreviewVersions, Report, StrictError, StrictValue,
 };
 use ade_core::ids::TenantId;
 use ade_core::limits::{CHANGE_SUMMARY_MAX_BYTES, EFFECT_NOTE_MAX_BYTES};
 use ade_core::resource::ResourceRef;
 use ade_store::preview::{
-    self, Action, Limits, ObjectChange, RowCounts, ScriptPreview, ScriptPreviewError,
+    self, Action, Limits, ObjectChange, RowCounts, ScriptPreview, ScriptPreviewError, TargetKind,
 };
 use ade_store::tenants::{self, TenantIdentity};
 use ade_store::{Pool, TenantLock, Tx};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::sql_target::PreviewTarget;
-use super::{Executor, Preview, PreviewError, Previewing, Proposal, protocol};
+use super::{Executor, Preview, PreviewError, Previewing, Proposal, observed, protocol};
 
 /// The resource kind of a target.
 const DATABASE: &str = "database";
@@ -68,6 +68,17 @@ impl SqlPreview {
         Err(PreviewError::invalid("parameters.target", problem))
     }
 
+    /// Returns the target that the proposal names, if this tenant may use it.
+    fn named(
+        &self,
+        tenant: &TenantIdentity,
+        proposal: &Proposal,
+    ) -> Option<(String, &PreviewTarget)> {
+        let Parameters { target, .. } = parameters(proposal).ok()?;
+        let known = self.targets.get(&target).filter(|known| known.serves(tenant))?;
+        Some((target, known))
+    }
+
     /// Reads the tenant's identity for every preview, so that a newly created tenant counts in
     /// all processes at once.
     async fn identity(&self, tenant: TenantId) -> Result<TenantIdentity, PreviewError> {
@@ -94,7 +105,7 @@ impl SqlPreview {
     ) -> Result<Preview, PreviewError> {
         protocol::require_no_plan(proposal)?;
         let Parameters { target, sql } = parameters(proposal)?;
-        let url = self.target(tenant, &target).await?.url();
+        let database = self.target(tenant, &target).await?;
         let resource = ResourceRef::new(DATABASE, &target)
             .map_err(|error| PreviewError::invalid("parameters.target", error))?;
         if !proposal.resources.contains_key(&resource) {
@@ -102,11 +113,19 @@ impl SqlPreview {
                 format!("the statements touch {resource}: add it to the task's resources");
             return Err(PreviewError::invalid("resources", problem));
         }
-        let seen = preview::preview_script(url, &sql, &Limits::default()).await.map_err(refused)?;
+        let (url, kind) = (database.url(), database.kind());
+        let limits = Limits::default();
+        let seen = preview::preview_script(url, kind, &sql, &limits).await.map_err(refused)?;
         let versions = versions(&resource, &seen);
+        let is_opaque = !seen.opaque.is_empty();
+        if is_opaque {
+            metrics::counter!("ade_previews_opaque_total").increment(1);
+        }
         let report = report(&resource, seen)
             .map_err(|error| PreviewError::invalid("parameters.sql", error))?;
-        Ok(Preview { effect: Effect::observed(report)?, versions })
+        // What an opaque script shows in a preview proves nothing about its next execution.
+        let effect = if is_opaque { Effect::declared(report)? } else { observed(report)? };
+        Ok(Preview { effect, versions })
     }
 }
 
@@ -116,9 +135,17 @@ impl Executor for SqlPreview {
     }
 
     fn preview_target(&self, tenant: &TenantIdentity, proposal: &Proposal) -> Option<String> {
-        let Parameters { target, .. } = parameters(proposal).ok()?;
-        let known = self.targets.get(&target).filter(|known| known.serves(tenant));
-        known.map(|_| format!("{DATABASE}:{target}"))
+        let (name, _) = self.named(tenant, proposal)?;
+        Some(format!("{DATABASE}:{name}"))
+    }
+
+    fn executes_parameters(&self) -> bool {
+        true
+    }
+
+    fn live_resource(&self, tenant: &TenantIdentity, proposal: &Proposal) -> Option<ResourceRef> {
+        let (name, target) = self.named(tenant, proposal)?;
+        ResourceRef::new(DATABASE, &name).ok().filter(|_| target.kind() == TargetKind::Live)
     }
 
     fn preview<'a>(&'a self, tenant: TenantId, proposal: &'a Proposal) -> Previewing<'a> {
@@ -167,13 +194,18 @@ fn report(resource: &ResourceRef, seen: ScriptPreview) -> Result<Report, StrictE
         changes.push(object_change(resource, object)?);
     }
     for rows in seen.rows {
-        changes.extend(row_changes(resource, &rows)?);
+        changes.extend(row_changes(resource, &rows));
     }
     let errors = seen.errors.iter().map(|fault| {
         let place = fault.position.map_or(String::new(), |at| format!(" at character {at}"));
-        cut(format!("{}{place} (SQLSTATE {})", fault.message, fault.sqlstate))
+        cut(format!("SQLSTATE {}{place}: {}", fault.sqlstate, fault.description))
     });
-    let warnings = seen.warnings.into_iter().map(cut).collect();
+    // A failed script has no effect that could be unproven.
+    let opaque = seen.opaque.iter().filter(|_| seen.errors.is_empty());
+    let warnings = opaque.map(|reason| {
+        cut(format!("the script may do something else when it is applied: {reason}"))
+    });
+    let warnings = warnings.collect();
     Ok(Report { changes, warnings, errors: errors.collect() })
 }
 
@@ -183,6 +215,7 @@ fn object_change(resource: &ResourceRef, object: ObjectChange) -> Result<Change,
         Action::Changed => (ChangeKind::Change, "change"),
         Action::Dropped => (ChangeKind::Remove, "drop"),
     };
+    let is_lost = object.kind == "table" && object.action == Action::Dropped;
     let strict = |text: Option<String>| {
         text.map(|text| StrictValue::from_json(&Value::String(text))).transpose()
     };
@@ -191,32 +224,28 @@ fn object_change(resource: &ResourceRef, object: ObjectChange) -> Result<Change,
         action,
         irreversible: object.irreversible,
         summary: shortened(format!("{verb} {} {}", object.kind, object.name)),
+        rows: is_lost.then(|| AffectedRows::all(object.rows)),
         before: strict(object.before)?,
         after: strict(object.after)?,
     })
 }
 
-fn row_changes(resource: &ResourceRef, rows: &RowCounts) -> Result<Vec<Change>, StrictError> {
+fn row_changes(resource: &ResourceRef, rows: &RowCounts) -> Vec<Change> {
     let counts = [
         (ChangeKind::Add, "insert", rows.inserted, false),
-        (ChangeKind::Change, "update", rows.updated, false),
+        (ChangeKind::Change, "update", rows.updated, true),
         (ChangeKind::Remove, "delete", rows.deleted, true),
     ];
     let mut changes = Vec::new();
     for (action, verb, count, irreversible) in counts.into_iter().filter(|row| row.2 > 0) {
-        let after = match action {
-            ChangeKind::Remove => None,
-            ChangeKind::Add | ChangeKind::Change => {
-                Some(StrictValue::from_json(&json!({ "rows": count }))?)
-            }
-        };
         changes.push(Change {
             resource: resource.clone(),
             action,
             irreversible,
             summary: shortened(format!("{verb} {count} row(s) of {}", rows.table)),
+            rows: Some(AffectedRows::some(count, rows.before)),
             before: None,
-            after,
+            after: None,
         });
     }
     if rows.emptied {
@@ -225,11 +254,12 @@ fn row_changes(resource: &ResourceRef, rows: &RowCounts) -> Result<Vec<Change>, 
             action: ChangeKind::Remove,
             irreversible: true,
             summary: shortened(format!("empty {}", rows.table)),
+            rows: Some(AffectedRows::all(rows.before)),
             before: None,
             after: None,
         });
     }
-    Ok(changes)
+    changes
 }
 
 fn shortened(text: String) -> String {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ade_store::preview::TargetKind;
 use ade_store::tenants::TenantIdentity;
 
 use crate::services::tenant_binding::TenantBinding;
@@ -10,12 +11,17 @@ use crate::services::tenant_binding::TenantBinding;
 #[derive(Clone)]
 pub struct PreviewTarget {
     url: String,
+    kind: TargetKind,
     tenants: TenantBinding,
 }
 
 impl PreviewTarget {
-    pub fn new(url: String, tenants: TenantBinding) -> Self {
-        Self { url, tenants }
+    pub fn new(url: String, kind: TargetKind, tenants: TenantBinding) -> Self {
+        Self { url, kind, tenants }
+    }
+
+    pub(super) fn kind(&self) -> TargetKind {
+        self.kind
     }
 
     pub(super) fn url(&self) -> &str {
@@ -30,7 +36,10 @@ impl PreviewTarget {
 
 impl fmt::Debug for PreviewTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Target").field("tenants", &self.tenants).finish_non_exhaustive()
+        f.debug_struct("Target")
+            .field("kind", &self.kind)
+            .field("tenants", &self.tenants)
+            .finish_non_exhaustive()
     }
 }
 
@@ -41,7 +50,8 @@ mod tests {
     #[test]
     fn target_debug_output_hides_the_address() {
         let url = "postgres://robot:hunter2@localhost/orders".to_owned();
-        let target = PreviewTarget::new(url, TenantBinding::Listed(vec!["acme".to_owned()]));
+        let tenants = TenantBinding::Listed(vec!["acme".to_owned()]);
+        let target = PreviewTarget::new(url, TargetKind::Copy, tenants);
         let printed = format!("{target:?}");
         assert!(printed.contains("acme") && !printed.contains("hunter2"), "{printed}");
     }
