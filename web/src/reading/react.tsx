@@ -28,7 +28,7 @@ export interface Read {
   readonly isMoment: boolean;
 }
 
-/** `key` names the content on screen. Another content, or another revision, must be read as well. */
+/** `key` names the content on screen. Another content or revision must be read as well. */
 export function useReading(key: string | undefined): Read {
   const [held, setHeld] = useState(() => ({ key, reading: new Reading() }));
   const [read, setRead] = useState<Reading>();
