@@ -180,8 +180,7 @@ pub struct Task {
     pub resources: Vec<TouchedResource>,
     pub tags: BTreeSet<String>,
     pub effect: Effect,
-    /// Equal for tasks that make the same change to different resources. Only such tasks can be
-    /// decided in one batch.
+    /// Equal for tasks with the same changes to different resources: a batch decides only those.
     #[schema(value_type = schema::Digest)]
     pub shape: Digest,
     /// The maximum time to apply, counted from begin.

@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::world::World;
 
 /// Whatever of this exists makes approvals possible or easier: a role of an active person, the
-/// address of another person with a role, someone else's seat, a capability, a role of a group, a flag.
+/// address of another person with a role, someone else's seat, a capability, a role of a group, or
+/// a flag.
 const GRANTS: &str = "
     SELECT concat_ws(' ', 'role', user_id, role) AS fact
       FROM user_role JOIN app_user ON id = user_id WHERE active
