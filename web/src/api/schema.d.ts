@@ -5612,10 +5612,7 @@ export interface components {
             resources: components["schemas"]["TouchedResource"][];
             resubmission_of?: components["schemas"]["TaskId"] | null;
             rollback: components["schemas"]["Rollback"];
-            /**
-             * @description Equal for tasks that make the same change to different resources. Only such tasks can be
-             *     decided in one batch.
-             */
+            /** @description Equal for tasks with the same changes to different resources: a batch decides only those. */
             shape: components["schemas"]["Digest"];
             tags: string[];
             /**
