@@ -22,7 +22,7 @@ cases! {
 }
 
 /// What a model reads before its first call, half of it schemas of results.
-const LISTED_MAX_BYTES: usize = 33_000;
+const LISTED_MAX_BYTES: usize = 35_000;
 const OTHER_TASK: &str = "task_01k9xq3vb8f2n4s6t7w8y9z0ab";
 const OTHER_LEASE: &str = "lease_01k9xq3vb8f2n4s6t7w8y9z0ab";
 const OTHER_EXECUTION: &str = "exec_01k9xq3vb8f2n4s6t7w8y9z0ab";
