@@ -6,7 +6,7 @@ import { classes } from '@/ui/classes';
 import { Untrusted } from '@/ui/Untrusted';
 import { Diff } from './Diff';
 import { diff } from './diff';
-import { gravest, SIGN, valueLines } from './effect';
+import { gravest, rowsOf, SIGN, valueLines } from './effect';
 
 const TONES = { remove: 'text-del-sign', change: 'text-ink-2', add: 'text-add-sign' } as const;
 
@@ -16,6 +16,7 @@ export interface View {
 }
 
 function OneChange({ change, view }: { change: Change; view: View }) {
+  const rows = rowsOf(change);
   const lines = useMemo(() => diff(valueLines(change.before), valueLines(change.after)), [change]);
   return (
     <li data-change className="scroll-mt-4 outline-none" tabIndex={-1}>
@@ -40,6 +41,7 @@ function OneChange({ change, view }: { change: Change; view: View }) {
             <span className="shrink-0 text-meta font-medium text-high">▲ cannot be undone</span>
           )}
         </p>
+        {rows && <p className="pb-1.5 text-meta text-ink-2">{rows}</p>}
       </Part>
       {lines.length > 0 && <Diff lines={lines} {...view} label={`Change on ${change.resource}`} />}
     </li>

@@ -86,8 +86,21 @@ const MEASURES: Record<string, string> = {
   dependents: 'dependents',
 };
 
+/** The rows that a change touches. What is unknown is named, because the digest covers it. */
+export function rowsOf({ rows }: Pick<Change, 'rows'>): string | undefined {
+  if (!rows) return undefined;
+  const count = rows.count?.toLocaleString('en') ?? 'an unknown number of';
+  const share = rows.percent == null ? 'an unknown share' : `up to ${rows.percent} %`;
+  return `${count} rows, ${share} of the table`;
+}
+
 /** Rows, size and dependents of a change, as far as the effect states them. */
-export function factsOf({ before, after }: Pick<Change, 'before' | 'after'>): string[] {
+export function factsOf({
+  before,
+  after,
+  rows,
+}: Pick<Change, 'before' | 'after' | 'rows'>): string[] {
+  const touched = rowsOf({ rows });
   const fields = [before, after].filter(isRecord).flatMap((value) => Object.entries(value));
   const facts = fields.flatMap(([name, value]) => {
     const word = Object.hasOwn(MEASURES, name) ? MEASURES[name] : undefined;
@@ -95,7 +108,7 @@ export function factsOf({ before, after }: Pick<Change, 'before' | 'after'>): st
     if (!word || typeof count !== 'number') return [];
     return [`${count.toLocaleString('en')} ${word}`];
   });
-  return [...new Set(facts)];
+  return [...new Set(touched ? [touched, ...facts] : facts)];
 }
 
 /** Formats the parameters as lines, with one line per statement. */

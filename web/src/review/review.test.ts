@@ -67,6 +67,12 @@ describe('effect', () => {
     const before = { rows: 812, size_bytes: 98_304, dependents: ['a', 'b'], note: 'x' };
     expect(factsOf({ before })).toEqual(['812 rows', '98,304 bytes', '2 dependents']);
     expect(factsOf({ before: 'a table', after: { toString: 1 } })).toEqual([]);
+    expect(factsOf({ rows: { count: 1_200, percent: 5 } })).toEqual([
+      '1,200 rows, up to 5 % of the table',
+    ]);
+    expect(factsOf({ rows: {} })).toEqual([
+      'an unknown number of rows, an unknown share of the table',
+    ]);
   });
 
   it('shows each value, also null and a number of rows', () => {

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use ade_api::tasks::{Change, Effect, Mode, Task, TouchedResource};
+use ade_api::tasks::{AffectedRows, Change, Effect, Mode, Task, TouchedResource};
 use ade_core::change::{ChangeKind, Origin};
 use serde_json::Value;
 
@@ -106,10 +106,22 @@ fn change(out: &mut String, change: &Change, paint: Paint) {
     let summary = visible(&change.summary);
     let _ = writeln!(out, "{INDENT}{mark} {}  {summary}{forever}", change.resource);
     let indent = format!("{INDENT}    ");
+    if let Some(rows) = change.rows {
+        let _ = writeln!(out, "{indent}rows: {}", rows_of(rows));
+    }
     for (name, value) in [("before", &change.before), ("after", &change.after)] {
         if let Some(value) = value {
             field(out, &indent, name, value);
         }
+    }
+}
+
+/// Describes the rows that a change touches, also what is unknown: the digest covers it.
+fn rows_of(rows: AffectedRows) -> String {
+    let count = rows.count.map_or_else(|| "unknown number".to_owned(), |count| count.to_string());
+    match rows.percent {
+        Some(percent) => format!("{count}, up to {percent} % of the table"),
+        None => format!("{count}, unknown share of the table"),
     }
 }
 
@@ -146,11 +158,19 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_are_unknown_are_named() {
+        let text = |count, percent| rows_of(AffectedRows { count, percent });
+        assert_eq!(text(Some(3), None), "3, unknown share of the table");
+        assert_eq!(text(None, Some(100)), "unknown number, up to 100 % of the table");
+    }
+
+    #[test]
     fn effect_shows_every_change_with_its_values() {
         let change = |nth: usize| {
             json!({
                 "resource": "host:a", "action": "change", "irreversible": nth == 40,
-                "summary": format!("change {nth}"), "before": nth, "after": { "rows": nth }
+                "summary": format!("change {nth}"), "before": nth, "after": { "rows": nth },
+                "rows": { "count": nth, "percent": 5 }
             })
         };
         let counts = json!({ "adds": 0, "changes": 50, "removes": 0, "irreversible": 1 });
@@ -163,6 +183,7 @@ mod tests {
         for nth in 0..50 {
             assert!(text.contains(&format!("~ host:a  change {nth}")), "{nth}");
             assert!(text.contains(&format!("before: {nth}\n")), "{nth}");
+            assert!(text.contains(&format!("rows: {nth}, up to 5 % of the table\n")), "{nth}");
             assert!(text.contains(&format!("│   \"rows\": {nth}\n")), "{nth}");
         }
         assert!(text.contains("change 40 (cannot be undone)"), "{text}");
